@@ -1,0 +1,46 @@
+#include "commands.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace portolan {
+
+std::string BuiltInDataDirectory() {
+  const char* from_environment = std::getenv("PORTOLAN_DATA");
+  return from_environment != nullptr && *from_environment != '\0' ? from_environment : PORTOLAN_DATA_DIR;
+}
+
+std::vector<std::string> DataDirectories(const GlobalOptions& global) {
+  std::vector<std::string> dirs = {BuiltInDataDirectory()};
+  dirs.insert(dirs.end(), global.data_dirs.begin(), global.data_dirs.end());
+  return dirs;
+}
+
+Result<Catalogue> LoadCatalogue(const GlobalOptions& global) { return Catalogue::Load(DataDirectories(global)); }
+
+int ReportError(const Error& error) {
+  std::fprintf(stderr, "portolan: %s\n", FormatError(error).c_str());
+  return ExitCode(error.code);
+}
+
+std::string WrapText(std::string_view text, int indent, int width) {
+  const std::string margin(static_cast<size_t>(indent), ' ');
+  std::string wrapped;
+  std::string line;
+  while (!text.empty()) {
+    const size_t blank = text.find(' ');
+    const std::string_view word = text.substr(0, blank);
+    text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
+    if (word.empty()) continue;
+    if (!line.empty() && margin.size() + line.size() + 1 + word.size() > static_cast<size_t>(width)) {
+      wrapped += margin + line + "\n";
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  if (!line.empty()) wrapped += margin + line + "\n";
+  return wrapped;
+}
+
+}  // namespace portolan

@@ -1,0 +1,393 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "base/yaml_enum.h"
+#include "model/model.h"
+#include "model/optimizer_names.h"
+#include "model/shapes.h"
+
+namespace portolan {
+namespace {
+
+constexpr Range kRows{1, 1e13};
+constexpr Range kDim{1, 65536};
+constexpr Range kLookups{0, 1e7};
+constexpr Range kWidth{1, 1e7};
+constexpr Range kTokens{1e-3, 1e8};
+constexpr Range kSmallCount{1, 65536};
+constexpr size_t kMaxTables = 100000;
+constexpr size_t kMaxBlocks = 10000;
+
+constexpr NamedValue<Activation> kActivations[] = {{"none", Activation::kNone},
+                                                   {"relu", Activation::kRelu},
+                                                   {"gelu", Activation::kGelu},
+                                                   {"silu", Activation::kSilu},
+                                                   {"sigmoid", Activation::kSigmoid}};
+constexpr NamedValue<ConcatAxis> kAxes[] = {{"width", ConcatAxis::kWidth}, {"tokens", ConcatAxis::kTokens}};
+constexpr NamedValue<AttentionMask> kMasks[] = {{"none", AttentionMask::kNone}, {"causal", AttentionMask::kCausal}};
+constexpr NamedValue<Feature::SkewOf> kSkews[] = {{"lookup", Feature::SkewOf::kLookup}, {"bag", Feature::SkewOf::kBag}};
+constexpr NamedValue<Pooling> kPoolings[] = {{"sum", Pooling::kSum}, {"mean", Pooling::kSum}, {"none", Pooling::kNone}};
+
+std::vector<double> Numbers(YamlMap& map, const std::string& key, Range range, size_t max_count) {
+  std::vector<double> numbers;
+  for (const YamlValue& element : map.Elements(key)) {
+    Result<double> number = element.Number(range);
+    if (!number) {
+      map.Fail(number.error());
+      return {};
+    }
+    if (numbers.size() == max_count) {
+      map.Fail(element.MakeError(ErrorCode::kInvalidValue, fmt::format("at most {} elements are accepted", max_count)));
+      return {};
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+// Reads one model file; holds the names while it does.
+class ModelReader {
+ public:
+  Result<Model> Read(const YamlValue& value) {
+    PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+    model_.id = map.String("model");
+    model_.description = map.String("description", "");
+    model_.source = map.String("source", "");
+    const int64_t dense_features = map.Integer("dense_features", {0, 1e6}, 0);
+    if (dense_features > 0) model_.dense_inputs.push_back({"dense", {1, static_cast<double>(dense_features)}});
+    map.Visit("dense_inputs", [this](const YamlValue& v) { return ReadDenseInputs(v); });
+    zipf_exponent_ = map.Number("zipf_exponent", {0, 4}, 0.0);
+    skew_of_ = ReadEnum(map, "skew_of", kSkews, Feature::SkewOf::kLookup);
+    map.Visit("groups", [this](const YamlValue& v) { return ReadGroups(v); });
+    map.Visit("tables", [this](const YamlValue& v) { return ReadTables(v); });
+    map.Visit("features", [this](const YamlValue& v) { return ReadFeatures(v); });
+    if (map.ok()) PORTOLAN_RETURN_IF_ERROR(CheckGroups(map.value()));
+    for (size_t i = 0; map.ok() && i < model_.groups.size(); ++i) {
+      AddName(model_.groups[i].name, {Block::Input::Kind::kGroup, static_cast<int>(i)});
+    }
+    for (size_t i = 0; map.ok() && i < model_.dense_inputs.size(); ++i) {
+      if (names_.count(model_.dense_inputs[i].name) > 0) {
+        return value.MakeError(ErrorCode::kInvalidValue,
+                               "two inputs or groups are named '" + model_.dense_inputs[i].name + "'");
+      }
+      AddName(model_.dense_inputs[i].name, {Block::Input::Kind::kDense, static_cast<int>(i)});
+    }
+    if (map.ok() && !map.Has("blocks")) {
+      map.Fail(value.MakeError(ErrorCode::kMissingField, "'blocks' is required: the list of the model's layers"));
+    }
+    map.Visit("blocks", [this](const YamlValue& v) { return ReadBlocks(v); });
+    map.Visit("training", [this](const YamlValue& v) { return ReadTraining(v); });
+    PORTOLAN_RETURN_IF_ERROR(map.Finish());
+    return std::move(model_);
+  }
+
+ private:
+  void AddName(const std::string& name, Block::Input input) { names_[name] = input; }
+
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, input] : names_) names.push_back(name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Status ReadDenseInputs(const YamlValue& value) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
+    for (const YamlValue& element : elements) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
+      DenseInput input;
+      input.name = map.String("name");
+      input.shape.tokens = map.Number("tokens", kTokens, 1.0);
+      input.shape.width = static_cast<double>(map.Integer("width", kWidth));
+      PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      model_.dense_inputs.push_back(std::move(input));
+    }
+    return {};
+  }
+
+  Status ReadGroups(const YamlValue& value) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
+    for (const YamlValue& element : elements) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
+      FeatureGroup group;
+      group.name = map.String("name");
+      group.pooling = ReadEnum(map, "pooling", kPoolings, Pooling::kSum);
+      if (group.pooling == Pooling::kNone) group.tokens = map.Number("tokens", kTokens);
+      PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      for (const FeatureGroup& other : model_.groups) {
+        if (other.name == group.name) {
+          return element.MakeError(ErrorCode::kInvalidValue, "a group named '" + group.name + "' exists already");
+        }
+      }
+      model_.groups.push_back(std::move(group));
+    }
+    return {};
+  }
+
+  int FindOrAddGroup(const std::string& name) {
+    for (size_t i = 0; i < model_.groups.size(); ++i) {
+      if (model_.groups[i].name == name) return static_cast<int>(i);
+    }
+    model_.groups.push_back({name, Pooling::kSum, 0});
+    return static_cast<int>(model_.groups.size()) - 1;
+  }
+
+  void ReadFeatureFields(YamlMap& map, Feature& feature) {
+    feature.group = FindOrAddGroup(map.String("group", "embeddings"));
+    feature.lookups = map.Number("lookups", kLookups);
+    if (map.Has("unique_ratio")) feature.unique_ratio = map.Number("unique_ratio", {1e-9, 1});
+    feature.zipf_exponent = map.Number("zipf_exponent", {0, 4}, zipf_exponent_);
+    feature.skew_of = ReadEnum(map, "skew_of", kSkews, skew_of_);
+    feature.hottest_row_share = map.Number("hottest_row_share", {0, 1}, 0.0);
+  }
+
+  // A table that states `lookups` is also a feature of the same name. `count` makes equal copies.
+  Status ReadTables(const YamlValue& value) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
+    for (const YamlValue& element : elements) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
+      Table table;
+      table.name = map.String("name");
+      table.rows = static_cast<double>(map.Integer("rows", kRows));
+      table.dim = map.Integer("dim", kDim);
+      const int64_t count = map.Integer("count", {1, static_cast<double>(kMaxTables)}, 1);
+      const bool is_feature = map.Has("lookups");
+      Feature feature;
+      if (is_feature) ReadFeatureFields(map, feature);
+      PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      if (model_.tables.size() + static_cast<size_t>(count) > kMaxTables) {
+        return element.MakeError(ErrorCode::kInvalidValue, fmt::format("at most {} tables are accepted", kMaxTables));
+      }
+      for (int64_t copy = 0; copy < count; ++copy) {
+        Table one = table;
+        if (count > 1) one.name += fmt::format("_{}", copy);
+        if (!table_index_.emplace(one.name, static_cast<int>(model_.tables.size())).second) {
+          return element.MakeError(ErrorCode::kInvalidValue, "a table named '" + one.name + "' exists already");
+        }
+        if (is_feature) {
+          feature.name = one.name;
+          feature.table = static_cast<int>(model_.tables.size());
+          model_.features.push_back(feature);
+        }
+        model_.tables.push_back(std::move(one));
+      }
+    }
+    return {};
+  }
+
+  Status ReadFeatures(const YamlValue& value) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
+    for (const YamlValue& element : elements) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
+      Feature feature;
+      feature.name = map.String("name");
+      const std::string table = map.String("table");
+      ReadFeatureFields(map, feature);
+      PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      const auto found = table_index_.find(table);
+      if (found == table_index_.end()) {
+        std::vector<std::string> names;
+        for (const Table& known : model_.tables) names.push_back(known.name);
+        return element.MakeError(ErrorCode::kNotFound,
+                                 "table '" + table + "' is not in 'tables'" + DidYouMean(table, names));
+      }
+      feature.table = found->second;
+      if (model_.features.size() >= kMaxTables) {
+        return element.MakeError(ErrorCode::kInvalidValue, fmt::format("at most {} features are accepted", kMaxTables));
+      }
+      model_.features.push_back(std::move(feature));
+    }
+    return {};
+  }
+
+  Status CheckGroups(const YamlValue& place) {
+    std::vector<int> members(model_.groups.size(), 0);
+    for (const Feature& feature : model_.features) ++members[static_cast<size_t>(feature.group)];
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (members[i] == 0) {
+        return place.MakeError(ErrorCode::kInvalidValue,
+                               "group '" + model_.groups[i].name +
+                                   "' has no feature: give a table or feature 'group: " + model_.groups[i].name + "'");
+      }
+    }
+    return {};
+  }
+
+  Result<BlockBody> ReadBody(const std::string& type, YamlMap& map, const YamlValue& place) {
+    if (type == "mlp") {
+      MlpBlock mlp;
+      for (const double width : Numbers(map, "widths", kWidth, 1000)) {
+        if (width != static_cast<double>(static_cast<int64_t>(width))) {
+          return place.MakeError(ErrorCode::kInvalidValue,
+                                 fmt::format("widths must be whole numbers, got {:g}", width));
+        }
+        mlp.widths.push_back(static_cast<int64_t>(width));
+      }
+      if (map.ok() && mlp.widths.empty()) {
+        return place.MakeError(ErrorCode::kMissingField, "'widths' is required: the output width of each layer");
+      }
+      mlp.activation = ReadEnum(map, "activation", kActivations, Activation::kRelu);
+      mlp.last_activation = ReadEnum(map, "last_activation", kActivations, mlp.activation);
+      mlp.groups = map.Integer("groups", kSmallCount, 1);
+      mlp.layer_norm = map.Bool("layer_norm", false);
+      return mlp;
+    }
+    if (type == "concat") return ConcatBlock{ReadEnum(map, "axis", kAxes, ConcatAxis::kWidth)};
+    if (type == "dot_interaction") return DotInteractionBlock{};
+    if (type == "low_rank_cross") {
+      CrossBlock cross;
+      cross.layers = map.Integer("layers", kSmallCount);
+      cross.rank = map.Integer("rank", {0, 1e6}, 0);
+      return cross;
+    }
+    if (type == "norm") return NormBlock{};
+    if (type == "add") return AddBlock{};
+    if (type == "pointwise") {
+      PointwiseBlock pointwise;
+      pointwise.forward_passes = map.Number("forward_passes", {0, 1000}, 2.0);
+      pointwise.backward_passes = map.Number("backward_passes", {0, 1000}, 3.0);
+      return pointwise;
+    }
+    if (type == "token_linear") return TokenLinearBlock{map.Integer("out_tokens", kSmallCount)};
+    if (type == "factorization") return FactorizationBlock{map.Integer("rank", kSmallCount)};
+    if (type == "select") return SelectBlock{map.Number("tokens", kTokens)};
+    if (type == "reshape") return ReshapeBlock{map.Number("tokens", kTokens)};
+    if (type == "transformer") {
+      TransformerBlock transformer;
+      transformer.layers = map.Integer("layers", {1, 1000});
+      transformer.heads = map.Integer("heads", kSmallCount);
+      transformer.head_dim = map.Integer("head_dim", kSmallCount);
+      transformer.feed_forward_width = map.Integer("feed_forward_width", {0, 1e7}, 0);
+      transformer.query_tokens = Numbers(map, "query_tokens", kTokens, 1000);
+      transformer.key_tokens = Numbers(map, "key_tokens", kTokens, 1000);
+      transformer.own_weight_tokens = map.Number("own_weight_tokens", {0, 1e6}, 0.0);
+      transformer.mask = ReadEnum(map, "mask", kMasks, AttentionMask::kCausal);
+      transformer.mean_square_ratio = map.Number("mean_square_ratio", {1, 1000}, 1.0);
+      transformer.activation = ReadEnum(map, "activation", kActivations, Activation::kGelu);
+      const size_t layers = static_cast<size_t>(transformer.layers);
+      for (const auto* tokens : {&transformer.query_tokens, &transformer.key_tokens}) {
+        if (map.ok() && !tokens->empty() && tokens->size() != layers) {
+          return place.MakeError(
+              ErrorCode::kInvalidValue,
+              fmt::format("query_tokens and key_tokens need one number a layer ({}), got {}", layers, tokens->size()));
+        }
+      }
+      return transformer;
+    }
+    if (type == "hstu") {
+      HstuBlock hstu;
+      hstu.layers = map.Integer("layers", {1, 1000});
+      hstu.heads = map.Integer("heads", kSmallCount);
+      hstu.qk_dim = map.Integer("qk_dim", kSmallCount);
+      hstu.v_dim = map.Integer("v_dim", kSmallCount);
+      hstu.output_inputs = map.Integer("output_inputs", {1, 3}, 3);
+      hstu.mask = ReadEnum(map, "mask", kMasks, AttentionMask::kCausal);
+      hstu.mean_square_ratio = map.Number("mean_square_ratio", {1, 1000}, 1.0);
+      return hstu;
+    }
+    PORTOLAN_CHECK(false, "block type accepted but not read");
+  }
+
+  Status ReadBlocks(const YamlValue& value) {
+    static const std::vector<std::string> kTypes = {
+        "mlp",          "concat",        "dot_interaction", "low_rank_cross", "norm",        "add", "pointwise",
+        "token_linear", "factorization", "select",          "reshape",        "transformer", "hstu"};
+    PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
+    if (elements.empty()) return value.MakeError(ErrorCode::kInvalidValue, "at least one block is required");
+    if (elements.size() > kMaxBlocks) {
+      return value.MakeError(ErrorCode::kInvalidValue, fmt::format("at most {} blocks are accepted", kMaxBlocks));
+    }
+    for (const YamlValue& element : elements) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
+      Block block;
+      block.name = map.String("name");
+      const std::string type = map.OneOf("type", kTypes);
+      PORTOLAN_RETURN_IF_ERROR(ReadInputs(map, element, block));
+      if (map.ok()) {
+        PORTOLAN_ASSIGN_OR_RETURN(block.body, ReadBody(type, map, element));
+      }
+      PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      if (names_.count(block.name) > 0) {
+        return element.MakeError(ErrorCode::kInvalidValue, "the name '" + block.name + "' is taken already");
+      }
+      std::vector<TensorShape> inputs;
+      for (const Block::Input& input : block.inputs) inputs.push_back(model_.InputShape(input));
+      Result<TensorShape> shape = InferShape(block.body, inputs);
+      if (!shape) return element.MakeError(shape.error().code, shape.error().message);
+      block.shape = *shape;
+      if (!(block.shape.elements() <= 1e12)) {
+        return element.MakeError(ErrorCode::kInvalidValue,
+                                 fmt::format("the output of '{}' has {:g} elements a sample; at most 1e12 are accepted",
+                                             block.name, block.shape.elements()));
+      }
+      AddName(block.name, {Block::Input::Kind::kBlock, static_cast<int>(model_.blocks.size())});
+      model_.blocks.push_back(std::move(block));
+    }
+    return {};
+  }
+
+  // `input: name` or `inputs: [name, name]`.
+  Status ReadInputs(YamlMap& map, const YamlValue& element, Block& block) {
+    std::vector<std::pair<std::string, YamlValue>> names;
+    if (const std::optional<YamlValue> one = map.Find("input")) {
+      PORTOLAN_ASSIGN_OR_RETURN(std::string name, one->String());
+      names.emplace_back(std::move(name), *one);
+    }
+    for (const YamlValue& value : map.Elements("inputs")) {
+      PORTOLAN_ASSIGN_OR_RETURN(std::string name, value.String());
+      names.emplace_back(std::move(name), value);
+    }
+    if (map.ok() && names.empty()) {
+      return element.MakeError(ErrorCode::kMissingField,
+                               "'input' or 'inputs' is required; known here: " + Join(Names(), ", "));
+    }
+    if (names.size() > kMaxBlocks) return element.MakeError(ErrorCode::kInvalidValue, "too many inputs");
+    for (const auto& [name, place] : names) {
+      const auto found = names_.find(name);
+      if (found == names_.end()) {
+        return place.MakeError(ErrorCode::kNotFound,
+                               "'" + name + "' is not an earlier block, feature group or dense input" +
+                                   DidYouMean(name, Names()) + " Known here: " + Join(Names(), ", "));
+      }
+      block.inputs.push_back(found->second);
+    }
+    return {};
+  }
+
+  Status ReadTraining(const YamlValue& value) {
+    PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+    model_.dense_optimizer = ReadEnum(map, "dense_optimizer", kDenseOptimizerNames, model_.dense_optimizer);
+    model_.embedding_optimizer =
+        ReadEnum(map, "embedding_optimizer", kEmbeddingOptimizerNames, model_.embedding_optimizer);
+    for (const YamlValue& element : map.Elements("samples_to_quality")) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap point, element.Map());
+      SamplesToQuality samples;
+      samples.global_batch = point.Integer("global_batch", {1, 1e12});
+      samples.samples = point.Number("samples", {1, 1e18});
+      PORTOLAN_RETURN_IF_ERROR(point.Finish());
+      model_.samples_to_quality.push_back(samples);
+    }
+    return map.Finish();
+  }
+
+  Model model_;
+  double zipf_exponent_ = 0;
+  Feature::SkewOf skew_of_ = Feature::SkewOf::kLookup;
+  std::unordered_map<std::string, Block::Input> names_;
+  std::unordered_map<std::string, int> table_index_;
+};
+
+}  // namespace
+
+Result<Model> ReadModel(const YamlValue& value) { return ModelReader().Read(value); }
+
+Result<Model> LoadModel(const std::string& path) {
+  PORTOLAN_ASSIGN_OR_RETURN(const YamlValue value, YamlValue::Load(path));
+  return ReadModel(value);
+}
+
+}  // namespace portolan

@@ -1,0 +1,104 @@
+#include "plan/estimate_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace portolan {
+namespace {
+
+Status CheckRecipe(const Model& model, const Recipe& recipe, const Cluster& cluster) {
+  const int64_t batch = recipe.GlobalBatch(cluster.devices);
+  if (batch < cluster.devices) {
+    return MakeError(
+        ErrorCode::kInvalidValue,
+        fmt::format("global_batch must be at least the number of devices ({}), got {}", cluster.devices, batch));
+  }
+  std::vector<std::string> tables;
+  for (const Table& table : model.tables) tables.push_back(table.name);
+  for (const auto& [name, sharding] : recipe.tables) {
+    if (std::find(tables.begin(), tables.end(), name) == tables.end()) {
+      return MakeError(ErrorCode::kNotFound,
+                       fmt::format("recipe '{}': embedding.tables: model '{}' has no table '{}'{}", recipe.id, model.id,
+                                   name, DidYouMean(name, tables)));
+    }
+    if (sharding.sharding == Sharding::kColumn && sharding.shards > cluster.devices) {
+      return MakeError(
+          ErrorCode::kInvalidValue,
+          fmt::format("recipe '{}': embedding.tables.{}.shards must be at most the number of devices ({}), got {}",
+                      recipe.id, name, cluster.devices, sharding.shards));
+    }
+  }
+  std::vector<std::string> blocks;
+  for (const Block& block : model.blocks) blocks.push_back(block.name);
+  for (const std::string& name : recipe.recompute_blocks) {
+    if (std::find(blocks.begin(), blocks.end(), name) == blocks.end()) {
+      return MakeError(ErrorCode::kNotFound,
+                       fmt::format("recipe '{}': execution.recompute: model '{}' has no block '{}'{}", recipe.id,
+                                   model.id, name, DidYouMean(name, blocks)));
+    }
+  }
+  return {};
+}
+
+std::string BindingTerm(const std::vector<ExposedTerm>& breakdown, const StepGraph& graph) {
+  if (breakdown.empty()) return "nothing";
+  const std::string& name = breakdown.front().name;
+  Estimate sum;
+  for (const Task& task : graph.tasks) {
+    if (name != CategoryName(task.category)) continue;
+    sum.compute += task.estimate.compute;
+    sum.memory += task.estimate.memory;
+    sum.communication += task.estimate.communication;
+    sum.launch += task.estimate.launch;
+  }
+  if (sum.compute + sum.memory + sum.communication + sum.launch == Seconds(0)) return name;
+  return name + " (" + BindingPart(sum) + ")";
+}
+
+// One line that names the figures of this answer which the chip's file does not state.
+void AddInheritedNote(const Accelerator& accelerator, const Recipe& recipe, std::vector<std::string>* notes) {
+  std::vector<std::string> keys;
+  for (const auto& [key, from] : accelerator.inherited) {
+    const size_t dot = key.find('.');
+    if (dot != std::string::npos && key.substr(dot + 1) != DTypeName(recipe.gemm)) continue;
+    keys.push_back(key);
+  }
+  if (keys.empty()) return;
+  notes->push_back(fmt::format("{} does not state {}; taken from its nearest relatives (portolan hw show {})",
+                               accelerator.id, Join(keys, ", "), accelerator.id));
+}
+
+}  // namespace
+
+Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                  const StepConstants& constants) {
+  PORTOLAN_RETURN_IF_ERROR(CheckRecipe(model, recipe, cluster));
+  StepEstimate estimate;
+  estimate.global_batch = recipe.GlobalBatch(cluster.devices);
+  estimate.local_batch = static_cast<double>(estimate.global_batch) / cluster.devices;
+  const Bytes free_for_tables =
+      std::max(Bytes(0), cluster.accelerator.hbm - MemoryBesidesTables(model, recipe, cluster));
+  estimate.placement = PlaceTables(model, recipe, cluster, free_for_tables);
+  estimate.graph = BuildStepGraph(model, recipe, cluster, estimate.placement);
+  estimate.memory = EstimateMemory(model, recipe, cluster, estimate.placement, estimate.graph);
+  Timeline timeline = RunTimeline(estimate.graph, recipe, cluster, constants);
+  estimate.step = timeline.step;
+  estimate.breakdown = std::move(timeline.exposed);
+  estimate.busy = timeline.busy;
+  std::stable_sort(estimate.breakdown.begin(), estimate.breakdown.end(),
+                   [](const ExposedTerm& a, const ExposedTerm& b) { return a.time > b.time; });
+  estimate.samples_per_s =
+      timeline.step > Seconds(0) ? static_cast<double>(estimate.global_batch) / timeline.step.value : 0;
+  estimate.binding = BindingTerm(estimate.breakdown, estimate.graph);
+  AddInheritedNote(cluster.accelerator, recipe, &estimate.notes);
+  if (cluster.accelerator.peak_matrix[recipe.gemm] == FlopsPerSecond(0)) {
+    estimate.notes.push_back(fmt::format("{} states no matrix rate for {}: priced on the path that it has",
+                                         cluster.accelerator.id, DTypeName(recipe.gemm)));
+  }
+  return estimate;
+}
+
+}  // namespace portolan

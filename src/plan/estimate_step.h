@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/memory.h"
+#include "plan/placement.h"
+#include "plan/step_graph.h"
+#include "plan/timeline.h"
+
+namespace portolan {
+
+// What one recipe costs for one model on one cluster.
+struct StepEstimate {
+  int64_t global_batch = 0;
+  double local_batch = 0;
+  Seconds step;
+  double samples_per_s = 0;
+  std::vector<ExposedTerm> breakdown;  // adds up to `step`, largest first
+  std::array<Seconds, kCategoryCount> busy{};
+  MemoryEstimate memory;
+  Placement placement;
+  StepGraph graph;
+  // The largest term and the hardware figure that limits it, in words.
+  std::string binding;
+  // Assumptions and limits of this answer that a reader must know (extrapolations, missing facts).
+  std::vector<std::string> notes;
+};
+
+// Errors: a global batch smaller than the number of devices, a recipe that names tables or blocks the model lacks.
+// "Does not fit" is an answer: memory.Fits() says so.
+Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                  const StepConstants& constants = SharedStepConstants());
+
+}  // namespace portolan

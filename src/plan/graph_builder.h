@@ -1,0 +1,75 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cost/attention.h"
+#include "cost/collective.h"
+#include "cost/embedding.h"
+#include "cost/gemm.h"
+#include "cost/memory_bound.h"
+#include "plan/step_graph.h"
+
+namespace portolan {
+
+// Appends priced tasks; shared by the lowering of dense blocks, sequence blocks and embeddings. Not part of the API.
+class GraphBuilder {
+ public:
+  GraphBuilder(const Model& m, const Recipe& r, const Cluster& c)
+      : model(m),
+        recipe(r),
+        cluster(c),
+        chip(c.accelerator),
+        local_batch(static_cast<double>(r.GlobalBatch(c.devices)) / c.devices) {}
+
+  const Model& model;
+  const Recipe& recipe;
+  const Cluster& cluster;
+  const Accelerator& chip;
+  const double local_batch;  // samples of one device
+  StepGraph graph;
+
+  // Each returns the new task's index. `after` empty: the previous task of the same chain is up to the caller.
+  int Add(std::string name, Category category, Stream stream, const Estimate& estimate, std::vector<int> after);
+  int Gemm(const std::string& name, double m, double n, double k, GemmLayout layout, GemmEpilogue epilogue,
+           std::vector<int> after, double batch = 1);
+  // A pointwise kernel that moves `read` and `written` bytes.
+  int Pointwise(const std::string& name, double read, double written, std::vector<int> after);
+
+  double ActivationBytes() const { return SizeOf(recipe.activation).value; }
+  double NormBytes() const { return SizeOf(recipe.normalization).value; }
+};
+
+// Forward and backward of one block. Forward returns the index of its last task and adds what it keeps for backward to
+// *saved_bytes; backward starts after `after`. `needs_input_gradient`: the block's inputs lead to parameters.
+enum class InputGradient { kNeeded, kNotNeeded };
+int LowerForward(GraphBuilder& builder, const Block& block, std::vector<int> after, double* saved_bytes);
+int LowerBackward(GraphBuilder& builder, const Block& block, std::vector<int> after, InputGradient input_gradient);
+
+int LowerTransformerForward(GraphBuilder& builder, const Block& block, const TransformerBlock& body,
+                            std::vector<int> after, double* saved_bytes);
+int LowerTransformerBackward(GraphBuilder& builder, const Block& block, const TransformerBlock& body,
+                             std::vector<int> after);
+int LowerHstuForward(GraphBuilder& builder, const Block& block, const HstuBlock& body, std::vector<int> after,
+                     double* saved_bytes);
+int LowerHstuBackward(GraphBuilder& builder, const Block& block, const HstuBlock& body, std::vector<int> after);
+
+// Embedding side of a step: index exchange, lookups, exchange of rows; and backward. Volumes and times are those of the
+// rank with the most to do.
+struct EmbeddingWork {
+  double index_exchange_bytes = 0;
+  Estimate forward;
+  Estimate index_sort;  // of the backward pass: needs only the indices
+  Estimate backward;    // without the sort when it runs beside the dense layers
+  double forward_exchange_bytes = 0;
+  double backward_exchange_bytes = 0;
+  double node_reduce_elements = 0;     // pooled sums first reduced inside the node, then exchanged between nodes
+  double owner_unpooled_elements = 0;  // rows that the busiest owner sends as they are
+  double dense_gradient_elements = 0;  // of replicated tables, all-reduced
+  double local_output_elements = 0;    // pooled or unpooled elements of the local batch
+  double local_unique_elements = 0;    // with dedup: distinct rows x dim of the local batch
+  double input_bytes = 0;              // indices, dense features and labels copied from the host
+};
+EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& placement);
+
+}  // namespace portolan

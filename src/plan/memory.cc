@@ -1,0 +1,74 @@
+#include "plan/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace portolan {
+namespace {
+
+struct DenseMemory {
+  Bytes parameters, gradients, state;
+};
+
+DenseMemory DenseMemoryOf(const Model& model, const Recipe& recipe, const Cluster& cluster) {
+  const double parameters = DenseParameters(model);
+  const double share = recipe.dense_parallelism == DenseParallelism::kReplicated ? 1.0 : 1.0 / cluster.devices;
+  const double weights = recipe.dense_parallelism == DenseParallelism::kFullySharded ? share : 1.0;
+  DenseMemory memory;
+  memory.parameters = Bytes(parameters * (4 * weights + (SizeOf(recipe.gemm) < Bytes(4) ? 2 : 0)));
+  memory.gradients = parameters * weights * SizeOf(recipe.dense_gradient_comm);
+  memory.state = share * DenseOptimizerStateBytes(recipe.dense_optimizer.value_or(model.dense_optimizer), parameters);
+  return memory;
+}
+
+}  // namespace
+
+Bytes MemoryBesidesTables(const Model& model, const Recipe& recipe, const Cluster& cluster) {
+  const DenseMemory dense = DenseMemoryOf(model, recipe, cluster);
+  return dense.parameters + dense.gradients + dense.state + recipe.reserve;
+}
+
+MemoryEstimate EstimateMemory(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                              const Placement& placement, const StepGraph& graph) {
+  MemoryEstimate memory;
+  double fullest = -1;
+  for (const RankLoad& rank : placement.ranks) {
+    if (rank.table_bytes + rank.state_bytes <= fullest) continue;
+    fullest = rank.table_bytes + rank.state_bytes;
+    memory.tables = Bytes(rank.table_bytes);
+    memory.table_state = Bytes(rank.state_bytes);
+  }
+  const DenseMemory dense = DenseMemoryOf(model, recipe, cluster);
+  memory.dense_parameters = dense.parameters;
+  memory.dense_gradients = dense.gradients;
+  memory.dense_state = dense.state;
+  for (const double saved : graph.saved_bytes_per_block) memory.activations += Bytes(saved);
+  memory.transient = Bytes(graph.peak_transient_bytes);
+  memory.exchange_buffers = Bytes(graph.exchange_buffer_bytes);
+  memory.reserve = recipe.reserve;
+  memory.total = memory.tables + memory.table_state + memory.dense_parameters + memory.dense_gradients +
+                 memory.dense_state + memory.activations + memory.transient + memory.exchange_buffers + memory.reserve;
+  memory.capacity = cluster.accelerator.hbm;
+  return memory;
+}
+
+std::string MemoryEstimate::WhatWouldFit(const Cluster& cluster) const {
+  if (Fits()) return "";
+  const Bytes fixed = tables + table_state + dense_parameters + dense_gradients + dense_state + reserve;
+  const Bytes per_batch = activations + transient + exchange_buffers;
+  std::string text = fmt::format("needs {:.1f} GB of {:.1f} GB a device", total.value * 1e-9, capacity.value * 1e-9);
+  if (fixed < capacity && per_batch.value > 0) {
+    const double fraction = (capacity - fixed) / per_batch;
+    text += fmt::format("; a local batch of {:.0f} % of this one fits", std::floor(100 * fraction));
+  } else if (tables + table_state > capacity - (fixed - tables - table_state)) {
+    const double sharded = (tables + table_state).value * cluster.devices;
+    const double room = std::max(1.0, (capacity - (fixed - tables - table_state)).value);
+    text += fmt::format("; tables and their state alone need about {:.0f} such devices, or narrower rows",
+                        std::ceil(sharded / room));
+  }
+  return text;
+}
+
+}  // namespace portolan

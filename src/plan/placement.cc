@@ -1,0 +1,228 @@
+#include "plan/placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <queue>
+#include <tuple>
+
+namespace portolan {
+namespace {
+
+// Relative price of one exchanged pooled element against one gathered element, in bytes x rate: a shard costs its
+// lookups plus this many per pooled output (HugeCTR's MLPerf planner weighs a shard the same way:
+// mlcommons/training_results_v5.0, hugectr/sharding/planner.py).
+double ExchangeWeight(const Model& model, const Recipe& recipe, const Cluster& cluster) {
+  (void)model;
+  if (cluster.devices == 1) return 0;
+  const bool crosses_nodes = cluster.nodes() > 1;
+  const BytesPerSecond link = crosses_nodes ? cluster.scale_out.device_peak : cluster.scale_up.device_peak;
+  if (link.value <= 0) return 0;
+  const double gathered = SizeOf(recipe.embedding_row).value * 2;  // forward read, and about as much in backward
+  const double exchanged = SizeOf(recipe.embedding_forward_comm).value + SizeOf(recipe.embedding_backward_comm).value;
+  return (cluster.accelerator.hbm_sustained / link) * exchanged / gathered;
+}
+
+struct Shard {
+  int table = 0;
+  double load = 0;
+  double bytes = 0;
+};
+
+// Rounds of halving the hottest shard.
+constexpr int kSplitAttempts = 20;
+
+// Smallest power of two that brings the bytes of one shard under the limit.
+int SplitCount(double bytes, double bytes_limit, int max_shards) {
+  int shards = 1;
+  while (2 * shards <= max_shards && bytes / shards > bytes_limit) shards *= 2;
+  return shards;
+}
+
+// One bin a rank, or a node when whole tables are dealt to nodes.
+class Bins {
+ public:
+  explicit Bins(int count, double capacity) : load_(count, 0.0), bytes_(count, 0.0), capacity_(capacity) {}
+
+  // The least loaded bin with room that does not hold a shard of this table yet; else the least filled one.
+  int Take(const Shard& shard, const std::vector<int>& taken) {
+    int best = -1, emptiest = -1;
+    for (int bin = 0; bin < static_cast<int>(load_.size()); ++bin) {
+      if (std::find(taken.begin(), taken.end(), bin) != taken.end()) continue;
+      if (emptiest < 0 || bytes_[bin] < bytes_[emptiest]) emptiest = bin;
+      if (bytes_[bin] + shard.bytes > capacity_) continue;
+      if (best < 0 || load_[bin] < load_[best]) best = bin;
+    }
+    if (best < 0) best = emptiest < 0 ? 0 : emptiest;
+    load_[best] += shard.load;
+    bytes_[best] += shard.bytes;
+    return best;
+  }
+
+  double Fullest() const { return *std::max_element(load_.begin(), load_.end()); }
+
+ private:
+  std::vector<double> load_;
+  std::vector<double> bytes_;
+  double capacity_;
+};
+
+}  // namespace
+
+std::vector<double> LookupsPerTable(const Model& model) {
+  std::vector<double> lookups(model.tables.size(), 0.0);
+  for (const Feature& feature : model.features) lookups[static_cast<size_t>(feature.table)] += feature.lookups;
+  return lookups;
+}
+
+std::vector<double> OutputsPerTable(const Model& model) {
+  std::vector<double> outputs(model.tables.size(), 0.0);
+  for (const Feature& feature : model.features) {
+    const bool pooled = model.groups[static_cast<size_t>(feature.group)].pooling == Pooling::kSum;
+    outputs[static_cast<size_t>(feature.table)] += pooled ? 1.0 : feature.lookups;
+  }
+  return outputs;
+}
+
+Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& cluster, Bytes memory_per_device) {
+  const size_t table_count = model.tables.size();
+  const int devices = cluster.devices;
+  const std::vector<double> lookups = LookupsPerTable(model);
+  const std::vector<double> outputs = OutputsPerTable(model);
+  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
+  const double row_bytes = SizeOf(recipe.embedding_row).value;
+  const double weight = ExchangeWeight(model, recipe, cluster);
+
+  std::vector<double> weight_bytes(table_count), state_bytes(table_count);
+  for (size_t t = 0; t < table_count; ++t) {
+    const Table& table = model.tables[t];
+    weight_bytes[t] = table.rows * static_cast<double>(table.dim) * row_bytes;
+    state_bytes[t] = table.rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
+  }
+
+  Placement placement;
+  placement.tables.resize(table_count);
+  placement.ranks.resize(static_cast<size_t>(devices));
+  std::vector<bool> open(table_count, false);
+  for (size_t t = 0; t < table_count; ++t) {
+    TablePlacement& place = placement.tables[t];
+    place.sharding = recipe.sharding;
+    int column_shards = 1;
+    const auto override_entry = recipe.tables.find(model.tables[t].name);
+    if (override_entry != recipe.tables.end()) {
+      place.sharding = override_entry->second.sharding;
+      column_shards = override_entry->second.shards;
+    }
+    if (devices == 1) {
+      place.sharding = Sharding::kDataParallel;
+    } else if (place.sharding == Sharding::kAuto &&
+               weight_bytes[t] + state_bytes[t] <= recipe.data_parallel_max.value) {
+      place.sharding = Sharding::kDataParallel;
+    }
+    if (place.sharding == Sharding::kColumn) {
+      place.column_shards = static_cast<int>(std::clamp<int64_t>(column_shards > 1 ? column_shards : devices, 1,
+                                                                 std::min<int64_t>(devices, model.tables[t].dim)));
+    }
+    if (place.sharding == Sharding::kRow) place.row_shards = devices;
+    if (place.sharding == Sharding::kTableRow) place.row_shards = std::min(devices, cluster.devices_per_node);
+    open[t] = place.sharding != Sharding::kDataParallel && place.sharding != Sharding::kRow;
+  }
+
+  // On several nodes the slower link decides: tables dealt to nodes and split by row inside them send one partial sum a
+  // sample and node through the NICs instead of one a shard.
+  const bool by_node = cluster.nodes() > 1 && cluster.devices_per_node > 1 && recipe.sharding == Sharding::kAuto &&
+                       cluster.scale_out.device_peak < cluster.scale_up.device_peak;
+  placement.exchanges_within_node_first = by_node || recipe.sharding == Sharding::kTableRow;
+  const int bins = placement.exchanges_within_node_first ? cluster.nodes() : devices;
+  const int per_bin = devices / bins;
+  const double capacity = memory_per_device.value * per_bin;
+
+  // Row shards of kAuto tables: as few as their size allows, then the hottest shard is halved as long as that lowers
+  // the load of the fullest bin.
+  std::vector<int> counts(table_count, 0);
+  for (size_t t = 0; t < table_count; ++t) {
+    if (!open[t]) continue;
+    counts[t] = placement.tables[t].sharding == Sharding::kAuto
+                    ? SplitCount(weight_bytes[t] + state_bytes[t], capacity * 0.5, bins)
+                    : placement.tables[t].column_shards;
+  }
+  const auto shard_load = [&](size_t t, int count) {
+    const double dim = static_cast<double>(model.tables[t].dim);
+    if (placement.tables[t].sharding != Sharding::kAuto) return dim * (lookups[t] + weight * outputs[t]) / count;
+    return dim * (lookups[t] / count + weight * outputs[t]);  // every row shard sends a partial sum
+  };
+  const auto deal = [&](const std::vector<int>& shard_counts, std::vector<std::vector<int>>* ranks) {
+    std::vector<Shard> shards;
+    for (size_t t = 0; t < table_count; ++t) {
+      for (int s = 0; s < shard_counts[t]; ++s) {
+        shards.push_back({static_cast<int>(t), shard_load(t, shard_counts[t]),
+                          (weight_bytes[t] + state_bytes[t]) / shard_counts[t]});
+      }
+    }
+    std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) { return a.load > b.load; });
+    Bins bin_state(bins, capacity);
+    ranks->assign(table_count, {});
+    for (const Shard& shard : shards) {
+      std::vector<int>& taken = (*ranks)[static_cast<size_t>(shard.table)];
+      taken.push_back(bin_state.Take(shard, taken));
+    }
+    return bin_state.Fullest();
+  };
+  std::vector<std::vector<int>> best_ranks, ranks;
+  double best = deal(counts, &best_ranks);
+  std::vector<int> trial = counts;
+  for (int attempt = 0; attempt < kSplitAttempts; ++attempt) {
+    int hottest = -1;
+    for (size_t t = 0; t < table_count; ++t) {
+      if (!open[t] || placement.tables[t].sharding != Sharding::kAuto || 2 * trial[t] > bins) continue;
+      if (hottest < 0 || shard_load(t, trial[t]) > shard_load(static_cast<size_t>(hottest), trial[hottest])) {
+        hottest = static_cast<int>(t);
+      }
+    }
+    if (hottest < 0) break;
+    trial[static_cast<size_t>(hottest)] *= 2;
+    const double fullest = deal(trial, &ranks);
+    if (fullest >= best) continue;
+    best = fullest;
+    best_ranks = ranks;
+    counts = trial;
+  }
+  for (size_t t = 0; t < table_count; ++t) {
+    if (!open[t]) continue;
+    placement.tables[t].ranks = best_ranks[t];
+    if (placement.tables[t].sharding == Sharding::kAuto) placement.tables[t].row_shards = counts[t];
+  }
+  for (size_t t = 0; t < table_count; ++t) {
+    TablePlacement& place = placement.tables[t];
+    if (!open[t]) continue;
+    if (placement.exchanges_within_node_first) {
+      std::vector<int> devices_of_nodes;
+      for (const int node : place.ranks) {
+        for (int d = 0; d < per_bin; ++d) devices_of_nodes.push_back(node * per_bin + d);
+      }
+      place.row_shards = static_cast<int>(devices_of_nodes.size());
+      place.ranks = std::move(devices_of_nodes);
+      place.sharding = Sharding::kTableRow;
+    } else if (place.sharding == Sharding::kAuto) {
+      place.sharding = place.row_shards > 1 ? Sharding::kRow : Sharding::kTable;
+    }
+  }
+
+  for (size_t t = 0; t < table_count; ++t) {
+    const TablePlacement& place = placement.tables[t];
+    const bool everywhere = place.ranks.empty();
+    const double parts = place.sharding == Sharding::kDataParallel ? 1.0 : place.row_shards * place.column_shards;
+    const auto add = [&](RankLoad& rank) {
+      rank.table_bytes += weight_bytes[t] / parts;
+      rank.state_bytes += state_bytes[t] / parts;
+    };
+    if (everywhere) {
+      for (RankLoad& rank : placement.ranks) add(rank);
+    } else {
+      for (const int rank : place.ranks) add(placement.ranks[static_cast<size_t>(rank)]);
+    }
+  }
+  return placement;
+}
+
+}  // namespace portolan

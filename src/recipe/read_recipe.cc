@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include "base/yaml_enum.h"
+#include "model/optimizer_names.h"
+#include "recipe/recipe.h"
+
+namespace portolan {
+namespace {
+
+constexpr NamedValue<Sharding> kShardings[] = {{"auto", Sharding::kAuto},   {"data_parallel", Sharding::kDataParallel},
+                                               {"table", Sharding::kTable}, {"column", Sharding::kColumn},
+                                               {"row", Sharding::kRow},     {"table_row", Sharding::kTableRow}};
+constexpr NamedValue<IndexDedup> kDedups[] = {{"none", IndexDedup::kNone},
+                                              {"before_exchange", IndexDedup::kBeforeExchange}};
+constexpr NamedValue<Fusion> kFusions[] = {
+    {"full", Fusion::kFull}, {"compiled", Fusion::kCompiled}, {"eager", Fusion::kEager}};
+constexpr NamedValue<Launch> kLaunches[] = {{"graph", Launch::kGraph}, {"stream", Launch::kStream}};
+constexpr NamedValue<Concurrency> kConcurrencies[] = {{"single_stream", Concurrency::kSingleStream},
+                                                      {"multi_stream", Concurrency::kMultiStream}};
+constexpr NamedValue<GradientClip> kClips[] = {{"none", GradientClip::kNone}, {"norm", GradientClip::kNorm}};
+constexpr NamedValue<Pipeline> kPipelines[] = {
+    {"none", Pipeline::kNone}, {"index_exchange", Pipeline::kIndexExchange}, {"embedding", Pipeline::kEmbedding}};
+constexpr NamedValue<GradientOverlap> kOverlaps[] = {{"none", GradientOverlap::kNone},
+                                                     {"backward", GradientOverlap::kBackward}};
+constexpr NamedValue<DenseParallelism> kParallelisms[] = {{"replicated", DenseParallelism::kReplicated},
+                                                          {"sharded_optimizer", DenseParallelism::kShardedOptimizer},
+                                                          {"fully_sharded", DenseParallelism::kFullySharded}};
+constexpr NamedValue<AttentionImplementation> kAttentions[] = {{"vendor", AttentionImplementation::kVendorTuned},
+                                                               {"triton", AttentionImplementation::kTriton},
+                                                               {"framework", AttentionImplementation::kFramework}};
+
+DType ReadDType(YamlMap& map, const std::string& key, const std::vector<std::string>& accepted, DType fallback) {
+  const std::string name = map.OneOf(key, accepted, DTypeName(fallback));
+  return ParseDType(name).value_or(fallback);
+}
+
+const std::vector<std::string> kGemmDTypes = {"fp64",     "fp32",     "tf32",  "fp16",  "bf16",  "fp8",
+                                              "fp8_e4m3", "fp8_e5m2", "mxfp8", "mxfp6", "mxfp4", "int8"};
+const std::vector<std::string> kStoredDTypes = {"fp32", "fp16", "bf16"};
+const std::vector<std::string> kRowDTypes = {"fp32", "fp16", "bf16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8"};
+const std::vector<std::string> kIndexDTypes = {"int32", "int64"};
+
+Status ReadPrecision(const YamlValue& value, Recipe& recipe) {
+  PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+  recipe.gemm = ReadDType(map, "gemm", kGemmDTypes, recipe.gemm);
+  recipe.activation = ReadDType(map, "activation", kStoredDTypes, recipe.activation);
+  recipe.normalization = ReadDType(map, "normalization", kStoredDTypes, recipe.activation);
+  recipe.embedding_row = ReadDType(map, "embedding_row", kRowDTypes, recipe.embedding_row);
+  recipe.embedding_output = ReadDType(map, "embedding_output", kStoredDTypes, recipe.embedding_output);
+  recipe.index = ReadDType(map, "index", kIndexDTypes, recipe.index);
+  return map.Finish();
+}
+
+Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
+  PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+  recipe.sharding = ReadEnum(map, "sharding", kShardings, recipe.sharding);
+  recipe.data_parallel_max = Bytes(map.Number("data_parallel_max_bytes", {0, 1e15}, recipe.data_parallel_max.value));
+  recipe.dedup = ReadEnum(map, "dedup", kDedups, recipe.dedup);
+  if (map.Has("optimizer")) {
+    recipe.embedding_optimizer = ReadEnum(map, "optimizer", kEmbeddingOptimizerNames, EmbeddingOptimizer::kSgd);
+  }
+  map.Visit("tables", [&recipe](const YamlValue& tables) -> Status {
+    PORTOLAN_ASSIGN_OR_RETURN(YamlMap names, tables.Map());
+    for (const auto& [name, entry] : names.Entries()) {
+      PORTOLAN_ASSIGN_OR_RETURN(YamlMap one, entry.Map());
+      TableSharding sharding;
+      sharding.sharding = ReadEnum(one, "sharding", kShardings, Sharding::kAuto);
+      sharding.shards = static_cast<int>(one.Integer("shards", {1, 1048576}, 1));
+      PORTOLAN_RETURN_IF_ERROR(one.Finish());
+      recipe.tables[name] = sharding;
+    }
+    return names.Finish();
+  });
+  return map.Finish();
+}
+
+Status ReadCommunication(const YamlValue& value, Recipe& recipe) {
+  PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+  recipe.embedding_forward_comm = ReadDType(map, "embedding_forward", kRowDTypes, recipe.embedding_forward_comm);
+  recipe.embedding_backward_comm = ReadDType(map, "embedding_backward", kRowDTypes, recipe.embedding_backward_comm);
+  recipe.dense_gradient_comm = ReadDType(map, "dense_gradient", kStoredDTypes, recipe.dense_gradient_comm);
+  recipe.gradient_overlap = ReadEnum(map, "dense_gradient_overlap", kOverlaps, recipe.gradient_overlap);
+  recipe.pipeline = ReadEnum(map, "pipeline", kPipelines, recipe.pipeline);
+  return map.Finish();
+}
+
+Status ReadExecution(const YamlValue& value, Recipe& recipe) {
+  PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+  recipe.fusion = ReadEnum(map, "fusion", kFusions, recipe.fusion);
+  recipe.launch = ReadEnum(map, "launch", kLaunches, recipe.launch);
+  recipe.concurrency = ReadEnum(map, "concurrency", kConcurrencies, recipe.concurrency);
+  recipe.attention = ReadEnum(map, "attention", kAttentions, recipe.attention);
+  recipe.dense_parallelism = ReadEnum(map, "dense_parallelism", kParallelisms, recipe.dense_parallelism);
+  if (map.Has("dense_optimizer")) {
+    recipe.dense_optimizer = ReadEnum(map, "dense_optimizer", kDenseOptimizerNames, DenseOptimizer::kAdam);
+  }
+  recipe.gradient_clip = ReadEnum(map, "gradient_clip", kClips, recipe.gradient_clip);
+  map.Visit("recompute", [&recipe](const YamlValue& recompute) -> Status {
+    if (recompute.IsSequence()) {
+      PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> names, recompute.Elements());
+      recipe.recompute = Recompute::kListed;
+      for (const YamlValue& name : names) {
+        PORTOLAN_ASSIGN_OR_RETURN(std::string text, name.String());
+        recipe.recompute_blocks.push_back(std::move(text));
+      }
+      return {};
+    }
+    PORTOLAN_ASSIGN_OR_RETURN(const std::string text, recompute.OneOf({"none", "cheap", "all"}));
+    recipe.recompute = text == "all" ? Recompute::kAll : text == "cheap" ? Recompute::kCheap : Recompute::kNone;
+    return {};
+  });
+  recipe.reserve = Bytes(map.Number("reserve_bytes", {0, 1e15}, recipe.reserve.value));
+  return map.Finish();
+}
+
+}  // namespace
+
+Recipe DefaultRecipe() {
+  Recipe recipe;
+  recipe.id = "default";
+  recipe.description = "bf16 compute, fp32 rows, automatic sharding, compiled kernels, local batch 1024";
+  recipe.local_batch = 1024;
+  return recipe;
+}
+
+const char* ShardingName(Sharding sharding) { return EnumName(kShardings, sharding); }
+
+Result<Recipe> ReadRecipe(const YamlValue& value) {
+  PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
+  Recipe recipe;
+  recipe.id = map.String("recipe");
+  recipe.description = map.String("description", "");
+  recipe.source = map.String("source", "");
+  recipe.global_batch = map.Integer("global_batch", {1, 1e12}, 0);
+  recipe.local_batch = map.Integer("local_batch", {1, 1e12}, 0);
+  if (map.ok() && (recipe.global_batch > 0) == (recipe.local_batch > 0)) {
+    map.Fail(value.MakeError(recipe.global_batch > 0 ? ErrorCode::kInvalidValue : ErrorCode::kMissingField,
+                             "exactly one of 'global_batch' and 'local_batch' is required"));
+  }
+  map.Visit("precision", [&recipe](const YamlValue& v) { return ReadPrecision(v, recipe); });
+  recipe.embedding_forward_comm = recipe.embedding_output;
+  recipe.embedding_backward_comm = recipe.embedding_output;
+  map.Visit("embedding", [&recipe](const YamlValue& v) { return ReadEmbedding(v, recipe); });
+  map.Visit("communication", [&recipe](const YamlValue& v) { return ReadCommunication(v, recipe); });
+  map.Visit("execution", [&recipe](const YamlValue& v) { return ReadExecution(v, recipe); });
+  PORTOLAN_RETURN_IF_ERROR(map.Finish());
+  return recipe;
+}
+
+Result<Recipe> LoadRecipe(const std::string& path) {
+  PORTOLAN_ASSIGN_OR_RETURN(const YamlValue value, YamlValue::Load(path));
+  return ReadRecipe(value);
+}
+
+}  // namespace portolan

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/yaml.h"
+#include "ops/attention.h"
+#include "ops/embedding.h"
+#include "ops/optimizer.h"
+#include "units/dtype.h"
+#include "units/quantity.h"
+
+namespace portolan {
+
+// How one table is laid over the devices.
+enum class Sharding {
+  kAuto,          // the planner's choice: replicate small tables, balance the rest, split what is too large or too hot
+  kDataParallel,  // a copy on every device; gradients are all-reduced
+  kTable,         // whole, on one device
+  kColumn,        // columns over `shards` devices
+  kRow,           // rows over all devices
+  kTableRow,      // rows over the devices of one node
+};
+
+// Removing duplicate indices of a local batch before they are exchanged: rows instead of lookups then travel and are
+// gathered once.
+enum class IndexDedup { kNone, kBeforeExchange };
+
+// How far pointwise work is fused.
+enum class Fusion {
+  kFull,      // by hand: into GEMM epilogues and single kernels (HugeCTR)
+  kCompiled,  // a graph compiler: chains of pointwise ops and norms become one kernel each (torch.compile, Triton)
+  kEager,     // every framework op is a kernel of its own
+};
+enum class Launch { kGraph, kStream };
+// Whether embedding kernels have a stream of their own beside the dense layers, and the index sort of the backward pass
+// runs beside them.
+enum class Concurrency { kSingleStream, kMultiStream };
+
+// What of the next batch may run beside the current one.
+enum class Pipeline {
+  kNone,           // one batch after the other, communication waited for
+  kIndexExchange,  // the index exchange of the next batch (TorchRec TrainPipelineSparseDist)
+  kEmbedding,      // and its embedding forward as soon as the tables are updated (HugeCTR inter-iteration overlap)
+};
+enum class GradientOverlap { kNone, kBackward };  // dense all-reduce in buckets during backward
+enum class DenseParallelism { kReplicated, kShardedOptimizer, kFullySharded };
+enum class Recompute {
+  kNone,
+  kCheap,   // inside sequence layers: norms, gates and activations, and HSTU's input projection; not attention
+  kAll,     // every block again, from its inputs
+  kListed,  // the blocks named
+};
+enum class GradientClip { kNone, kNorm };  // kNorm: one pass for the norm, one to scale
+
+struct TableSharding {
+  Sharding sharding = Sharding::kAuto;
+  int shards = 1;  // kColumn
+};
+
+// The software side of a training job: everything that changes speed and memory but not the model. Read from YAML;
+// docs/recipes.md is the reference of the format.
+struct Recipe {
+  std::string id;
+  std::string description;
+  std::string source;
+
+  int64_t global_batch = 0;  // 0 = local_batch x devices
+  int64_t local_batch = 0;
+
+  DType gemm = DType::kBf16;              // input format of the matrix units
+  DType activation = DType::kBf16;        // tensors kept between layers
+  DType normalization = DType::kFp32;     // output of norms and residual stream before the next GEMM's cast
+  DType embedding_row = DType::kFp32;     // stored rows
+  DType embedding_output = DType::kFp32;  // pooled rows and their gradients on the device
+  DType index = DType::kInt64;
+
+  Sharding sharding = Sharding::kAuto;
+  Bytes data_parallel_max{8e6};                 // kAuto: tables of at most this size are replicated
+  std::map<std::string, TableSharding> tables;  // by table name
+  IndexDedup dedup = IndexDedup::kNone;
+  std::optional<EmbeddingOptimizer> embedding_optimizer;  // otherwise the model's
+  std::optional<DenseOptimizer> dense_optimizer;
+
+  DType embedding_forward_comm = DType::kFp32;
+  DType embedding_backward_comm = DType::kFp32;
+  DType dense_gradient_comm = DType::kFp32;
+
+  DenseParallelism dense_parallelism = DenseParallelism::kReplicated;
+  Fusion fusion = Fusion::kCompiled;
+  Launch launch = Launch::kStream;
+  Concurrency concurrency = Concurrency::kSingleStream;
+  Pipeline pipeline = Pipeline::kNone;
+  GradientOverlap gradient_overlap = GradientOverlap::kBackward;
+  AttentionImplementation attention = AttentionImplementation::kVendorTuned;
+  GradientClip gradient_clip = GradientClip::kNone;
+  Recompute recompute = Recompute::kNone;
+  std::vector<std::string> recompute_blocks;  // kListed
+
+  Bytes reserve{4e9};  // context, library workspaces and allocator slack on each device
+
+  int64_t GlobalBatch(int devices) const { return global_batch > 0 ? global_batch : local_batch * devices; }
+};
+
+// Reads and checks a recipe file. Errors as LoadModel.
+Result<Recipe> LoadRecipe(const std::string& path);
+Result<Recipe> ReadRecipe(const YamlValue& value);
+// The recipe used when none is named: bf16, fp32 rows, kAuto sharding, compiled, local batch 1024.
+Recipe DefaultRecipe();
+
+const char* ShardingName(Sharding sharding);
+
+}  // namespace portolan
