@@ -36,6 +36,9 @@ constexpr double kPcieSharing = 2.0;
 constexpr double kHostLinkSustained = 0.81;
 constexpr double kHostCopyLatency = 8e-6;
 
+// A flag barrier over peer memory between the devices of a node; assumed, two traversals of the links.
+constexpr double kBarrierLatency = 5e-6;
+
 double Ramp(double link_seconds) { return link_seconds + kRamp * link_seconds / (link_seconds + kRampHalf); }
 
 // Fabric::latency is for 8 devices of a node; half of it is per kernel, half per step of a tree.
@@ -114,9 +117,14 @@ Estimate CollectiveEstimate(const CollectiveShape& shape, const Cluster& cluster
   const int group = std::min(shape.devices, cluster.devices_per_node);
   const int nodes = (shape.devices + group - 1) / group;
   Estimate estimate;
-  if (group > 1) estimate.launch += Seconds(NodeLatency(cluster.scale_up, group));
-  if (nodes > 1) estimate.launch += Seconds(NetworkLatency(cluster.scale_out, nodes));
-  estimate.communication = Seconds(Ramp(LinkSeconds(shape, cluster, group, nodes)));
+  if (shape.transport == CollectiveTransport::kDirectStores && nodes == 1) {
+    estimate.launch = Seconds(kBarrierLatency);
+    estimate.communication = Seconds(LinkSeconds(shape, cluster, group, nodes));
+  } else {
+    if (group > 1) estimate.launch += Seconds(NodeLatency(cluster.scale_up, group));
+    if (nodes > 1) estimate.launch += Seconds(NetworkLatency(cluster.scale_out, nodes));
+    estimate.communication = Seconds(Ramp(LinkSeconds(shape, cluster, group, nodes)));
+  }
   estimate.total = estimate.launch + estimate.communication;
   return estimate;
 }

@@ -19,6 +19,9 @@ namespace portolan {
 // for two nodes, 2 (n-1)/n times for more: a ring) and an all-gather. The two levels run as a pipeline, so that the
 // slower one counts.
 //
+// Direct stores inside a node (CollectiveTransport) pay no ramp and one barrier; across nodes they are not possible and
+// the library's time is returned.
+//
 // Times are those of the collective's kernels, alone on the device: enqueueing outside a graph adds 5 to 30 us to a
 // small one, and kernels that compete for memory stretch it (docs/cost-collectives.md: 2 to 4 times in published
 // training traces). Known error: 8 % mean over the RCCL curve on MI300X (32 B to 16 GB, in a graph) and 7 % over the

@@ -325,8 +325,8 @@ Estimate EmbeddingForwardEstimate(const EmbeddingShape& shape, const Accelerator
   Demand demand;
   AddStream(work.read - shape.lookups * row, work.written, demand);
   AddGather(ReuseClasses(shape), TableCount(shape), row, Rounds(shape.bags, shape.lookups), accelerator, demand);
-  estimate.launch = accelerator.kernel_fixed;
-  estimate.memory = kGatherRamp + DemandSeconds(demand, accelerator);
+  estimate.launch = accelerator.kernel_fixed + kGatherRamp;
+  estimate.memory = DemandSeconds(demand, accelerator);
   estimate.compute = ComputeSeconds(work, accelerator);
   estimate.total = estimate.launch + std::max(estimate.memory, estimate.compute);
   return estimate;
@@ -336,9 +336,9 @@ Estimate EmbeddingSortEstimate(const EmbeddingShape& shape, const Accelerator& a
   Estimate estimate;
   if (shape.lookups <= 0 || shape.dim <= 0) return estimate;
   const EmbeddingBackwardTraffic traffic = EmbeddingBackwardBytes(shape, EmbeddingOptimizer::kSgd);
-  estimate.launch = (kBackwardKernels - kUpdateKernels + traffic.sort_passes) * accelerator.kernel_fixed;
-  estimate.memory = traffic.sort_passes * kSortPassLatency +
-                    HbmSeconds(0.5 * traffic.sort, 0.5 * traffic.sort, accelerator) / kSortBandwidthShare;
+  estimate.launch = (kBackwardKernels - kUpdateKernels + traffic.sort_passes) * accelerator.kernel_fixed +
+                    traffic.sort_passes * kSortPassLatency;
+  estimate.memory = HbmSeconds(0.5 * traffic.sort, 0.5 * traffic.sort, accelerator) / kSortBandwidthShare;
   estimate.total = estimate.launch + estimate.memory;
   return estimate;
 }
@@ -368,8 +368,8 @@ Estimate EmbeddingUpdateEstimate(const EmbeddingShape& shape, EmbeddingOptimizer
     const double run = std::min(HottestCount(rows), kLongestSerialRun);
     hottest = run * gradient_row / (kSerialBytesPerClock * accelerator.clock_boost);
   }
-  estimate.launch = kUpdateKernels * accelerator.kernel_fixed;
-  estimate.memory = kGatherRamp + std::max(kUpdateGap * DemandSeconds(demand, accelerator), hottest);
+  estimate.launch = kUpdateKernels * accelerator.kernel_fixed + kGatherRamp;
+  estimate.memory = std::max(kUpdateGap * DemandSeconds(demand, accelerator), hottest);
   estimate.compute = ComputeSeconds(EmbeddingBackwardWork(shape, optimizer), accelerator);
   estimate.total = estimate.launch + std::max(estimate.memory, estimate.compute);
   return estimate;

@@ -31,6 +31,9 @@ double Ceil(double x) {
   return x - 1e-9 > below ? below + 1.0 : below;
 }
 
+// A fact that an accelerator leaves at zero switches its term off.
+double Inverse(double rate) { return rate > 0.0 ? 1.0 / rate : 0.0; }
+
 // Largest power of two, at most 16, that divides a row of `elements` elements.
 double RowAlignment(int64_t elements, double element_bytes) {
   const auto row = static_cast<int64_t>(static_cast<double>(elements) * element_bytes);
@@ -44,17 +47,17 @@ struct Problem {
   double operand_bytes;  // of the wider operand
   double step_k;         // elements of K in a step
   double units;
-  double matrix_rate;  // flops a second and unit
-  double l2_rate;      // bytes a second and unit
-  double lds_rate;     // bytes a second and unit that delay the matrix units
-  double step_s;       // shortest step
+  double matrix_rate;           // flops a second and unit
+  double seconds_per_l2_byte;   // one unit
+  double seconds_per_lds_byte;  // that delays the matrix units of one unit
+  double step_s;                // shortest step
   double seconds_per_byte_in_flight;
   double lanes;  // element loads a second and unit; zero where vectors serve every row
   bool element_stores;
   double hbm_seconds, write_seconds;
   double refetch_seconds_per_byte;  // zero where the L2 keeps the operands
   double dies;                      // that load operands separately
-  double partial_rate;              // bytes a second of split-K partial sums, whole device
+  double seconds_per_partial_byte;  // split-K partial sums, whole device
   GemmPipeline pipeline;
 };
 
@@ -75,8 +78,8 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
   p.pipeline = async ? c.async : c.issued;
   p.units = std::max(1, acc.compute_units);
   p.matrix_rate = GemmRate(shape.compute, acc).value / p.units;
-  p.l2_rate = acc.l2_rate.value / p.units * c.l2_unit_share * (async ? c.multicast : 1.0);
-  p.lds_rate = kSharedBytesPerClock * acc.clock_boost.value / p.pipeline.lds_share;
+  p.seconds_per_l2_byte = Inverse(acc.l2_rate.value / p.units * c.l2_unit_share * (async ? c.multicast : 1.0));
+  p.seconds_per_lds_byte = p.pipeline.lds_share * Inverse(kSharedBytesPerClock * acc.clock_boost.value);
 
   // An operand with K = 1 is a vector along its other dimension, however it is stored.
   const bool a_k_contiguous = shape.layout != GemmLayout::kNT && shape.k > 1;
@@ -101,7 +104,7 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
   const double extra_read = shape.epilogue == GemmEpilogue::kActivationGradient ? p.m * p.n * d_bytes : 0.0;
   const double read = p.batch * (p.m * p.k * a_bytes + p.k * p.n * b_bytes + extra_read);
   const double written = p.batch * p.m * p.n * d_bytes;
-  const bool private_l2 = acc.mall.value > 0.0;  // dies behind a memory-side cache
+  const bool private_l2 = acc.mall.value > 0.0 && acc.mall_rate.value > 0.0;  // dies behind a memory-side cache
   const HandoffCache cache = FindHandoffCache(acc);
   const double hit = inputs == InputResidency::kCold || cache.usable.value <= 0.0
                          ? 0.0
@@ -114,12 +117,12 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
 
   p.dies = private_l2 ? std::max(1, acc.dies) : 1.0;
   if (private_l2 || read > 0.8 * acc.l2.value) {
-    p.refetch_seconds_per_byte = c.refetch / (private_l2 ? acc.mall_rate.value : read_rate);
+    p.refetch_seconds_per_byte = c.refetch * Inverse(private_l2 ? acc.mall_rate.value : read_rate);
   }
   // Partial sums cross dies, so that only the memory-side cache serves them where L2s are private.
-  p.partial_rate = private_l2 ? acc.mall_rate.value : acc.l2_rate.value;
-  p.seconds_per_byte_in_flight =
-      (private_l2 ? c.memory_latency_dies_s : c.memory_latency_s) / (acc.shared_memory_per_unit.value * c.inflight);
+  p.seconds_per_partial_byte = Inverse(private_l2 ? acc.mall_rate.value : acc.l2_rate.value);
+  p.seconds_per_byte_in_flight = (private_l2 ? c.memory_latency_dies_s : c.memory_latency_s) *
+                                 Inverse(acc.shared_memory_per_unit.value * c.inflight);
   return p;
 }
 
@@ -142,8 +145,8 @@ Tile DescribeTile(const Problem& p, int bm, int bn) {
   tile.resident = std::clamp(Floor(kResidentTileElements / area), 1.0, kMostResidentTiles);
   // The sustained rate was measured with tiles of 256 x 256 and contains their reads; smaller tiles read more.
   const double extra_reads = kStepBytes * (bm + bn - area / 128.0);
-  tile.matrix = 2.0 * area * p.step_k / p.matrix_rate + extra_reads / p.lds_rate;
-  tile.l2 = bytes / p.l2_rate;
+  tile.matrix = 2.0 * area * p.step_k / p.matrix_rate + extra_reads * p.seconds_per_lds_byte;
+  tile.l2 = bytes * p.seconds_per_l2_byte;
   tile.latency = std::max(p.step_s, bytes * p.seconds_per_byte_in_flight);
   if (p.lanes > 0.0) {
     tile.issue = (bm + bn) * p.step_k / p.lanes;
@@ -177,7 +180,7 @@ void TrySplit(const Problem& p, const Tile& tile, double split, const GemmConsta
   const double store = c.exposed_store * p.write_seconds;
   // Each fp32 partial sum is written once and read once.
   const double reduction =
-      split > 1.0 ? p.pipeline.reduction_s + 2.0 * 4.0 * split * p.m * p.n * p.batch / p.partial_rate : 0.0;
+      split > 1.0 ? p.pipeline.reduction_s + 2.0 * 4.0 * split * p.m * p.n * p.batch * p.seconds_per_partial_byte : 0.0;
   const double total = body + store + reduction;
   if (total < best.total) {
     best = {tile.m, tile.n, static_cast<int>(split), 0.0, matrix, issue, traffic, l2, latency, store, reduction, total};

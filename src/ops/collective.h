@@ -8,12 +8,19 @@ namespace portolan {
 
 enum class CollectiveKind { kAllToAll, kAllReduce, kReduceScatter, kAllGather, kBroadcast };
 
+// Who moves the bytes.
+enum class CollectiveTransport {
+  kLibrary,       // NCCL, RCCL, MPI
+  kDirectStores,  // the kernel before it writes into peer memory, inside a node: no protocol to fill, one barrier
+};
+
 // One collective over `devices` devices. `bytes` by the usual convention (nccl-tests): all-to-all, all-reduce and
 // broadcast: the send buffer of one device; reduce-scatter: the input of one device; all-gather: the output.
 struct CollectiveShape {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Bytes bytes;
   int devices = 8;
+  CollectiveTransport transport = CollectiveTransport::kLibrary;
   double imbalance = 1.0;  // largest share over mean share, for all-to-all with unequal parts
 };
 

@@ -72,14 +72,33 @@ class StepLowering {
     return b_.Add(name, category, Stream::kCommunication, CollectiveEstimate(shape, cluster), std::move(after));
   }
 
+  // An embedding kernel that stores its pooled sums into (or loads their gradients from) the memory of its node's other
+  // devices takes as long as the slower of the two.
+  Estimate WithDirectStores(Estimate kernel, DType element) const {
+    if (recipe().node_exchange != NodeExchange::kDirectStores || embeddings_.node_reduce_elements <= 0) return kernel;
+    CollectiveShape shape;
+    shape.kind = CollectiveKind::kReduceScatter;
+    shape.bytes = embeddings_.node_reduce_elements * SizeOf(element);
+    shape.devices = std::min(b_.cluster.devices, b_.cluster.devices_per_node);
+    shape.transport = CollectiveTransport::kDirectStores;
+    const Estimate stores = CollectiveEstimate(shape, b_.cluster);
+    const Seconds busy = kernel.total - kernel.launch;
+    kernel.launch += stores.launch;
+    kernel.communication = stores.communication;
+    kernel.total = kernel.launch + std::max(busy, stores.communication);
+    return kernel;
+  }
+
   // Moves embedding outputs (or, backward, their gradients) between owners and samples.
   int Exchange(const std::string& name, double bytes, double reduced_bytes, std::vector<int> after) {
     const Cluster& cluster = b_.cluster;
     if (reduced_bytes > 0) {
       Cluster node = cluster;
       node.devices = std::min(cluster.devices, cluster.devices_per_node);
-      after = {Collective(name + ".node", Category::kSparseExchange, CollectiveKind::kReduceScatter, reduced_bytes,
-                          node, after)};
+      if (recipe().node_exchange == NodeExchange::kLibrary) {
+        after = {Collective(name + ".node", Category::kSparseExchange, CollectiveKind::kReduceScatter, reduced_bytes,
+                            node, after)};
+      }
       if (cluster.nodes() > 1) {
         after = {Collective(name + ".nodes", Category::kSparseExchange, CollectiveKind::kAllToAll,
                             reduced_bytes / node.devices, across_nodes_, after)};
@@ -102,8 +121,8 @@ class StepLowering {
                                    embeddings_.index_exchange_bytes, b_.cluster, {copy});
       after = {index_exchange_};
     }
-    embedding_forward_ =
-        b_.Add("embedding", Category::kEmbeddingForward, EmbeddingStream(), embeddings_.forward, after);
+    embedding_forward_ = b_.Add("embedding", Category::kEmbeddingForward, EmbeddingStream(),
+                                WithDirectStores(embeddings_.forward, recipe().embedding_forward_comm), after);
     if (recipe().concurrency == Concurrency::kMultiStream) {
       index_sort_ = b_.Add("index_sort", Category::kEmbeddingBackward, Stream::kEmbedding, embeddings_.index_sort,
                            {embedding_forward_});
@@ -271,7 +290,7 @@ class StepLowering {
   }
 
   void EmbeddingBackward() {
-    Estimate estimate = embeddings_.backward;
+    Estimate estimate = WithDirectStores(embeddings_.backward, recipe().embedding_backward_comm);
     if (recipe().concurrency == Concurrency::kSingleStream) {
       estimate.memory += embeddings_.index_sort.memory;
       estimate.launch += embeddings_.index_sort.launch;

@@ -17,6 +17,8 @@ constexpr NamedValue<Fusion> kFusions[] = {
 constexpr NamedValue<Launch> kLaunches[] = {{"graph", Launch::kGraph}, {"stream", Launch::kStream}};
 constexpr NamedValue<Concurrency> kConcurrencies[] = {{"single_stream", Concurrency::kSingleStream},
                                                       {"multi_stream", Concurrency::kMultiStream}};
+constexpr NamedValue<NodeExchange> kNodeExchanges[] = {{"library", NodeExchange::kLibrary},
+                                                       {"direct_stores", NodeExchange::kDirectStores}};
 constexpr NamedValue<GradientClip> kClips[] = {{"none", GradientClip::kNone}, {"norm", GradientClip::kNorm}};
 constexpr NamedValue<Pipeline> kPipelines[] = {
     {"none", Pipeline::kNone}, {"index_exchange", Pipeline::kIndexExchange}, {"embedding", Pipeline::kEmbedding}};
@@ -80,6 +82,7 @@ Status ReadCommunication(const YamlValue& value, Recipe& recipe) {
   recipe.embedding_backward_comm = ReadDType(map, "embedding_backward", kRowDTypes, recipe.embedding_backward_comm);
   recipe.dense_gradient_comm = ReadDType(map, "dense_gradient", kStoredDTypes, recipe.dense_gradient_comm);
   recipe.gradient_overlap = ReadEnum(map, "dense_gradient_overlap", kOverlaps, recipe.gradient_overlap);
+  recipe.node_exchange = ReadEnum(map, "node_exchange", kNodeExchanges, recipe.node_exchange);
   recipe.pipeline = ReadEnum(map, "pipeline", kPipelines, recipe.pipeline);
   return map.Finish();
 }

@@ -46,6 +46,11 @@ enum class Pipeline {
   kIndexExchange,  // the index exchange of the next batch (TorchRec TrainPipelineSparseDist)
   kEmbedding,      // and its embedding forward as soon as the tables are updated (HugeCTR inter-iteration overlap)
 };
+// How pooled sums reach the devices of their own node.
+enum class NodeExchange {
+  kLibrary,       // a collective library
+  kDirectStores,  // the lookup kernel writes into peer memory, the backward kernel reads from it (HugeCTR hierarchical)
+};
 enum class GradientOverlap { kNone, kBackward };  // dense all-reduce in buckets during backward
 enum class DenseParallelism { kReplicated, kShardedOptimizer, kFullySharded };
 enum class Recompute {
@@ -93,6 +98,7 @@ struct Recipe {
   Fusion fusion = Fusion::kCompiled;
   Launch launch = Launch::kStream;
   Concurrency concurrency = Concurrency::kSingleStream;
+  NodeExchange node_exchange = NodeExchange::kLibrary;
   Pipeline pipeline = Pipeline::kNone;
   GradientOverlap gradient_overlap = GradientOverlap::kBackward;
   AttentionImplementation attention = AttentionImplementation::kVendorTuned;
