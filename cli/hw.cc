@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/text.h"
+#include "base/json.h"
 #include "commands.h"
 #include "hw/diff.h"
+#include "hw_values.h"
 
 namespace portolan {
 namespace {
@@ -21,23 +22,29 @@ std::string Teraflops(FlopsPerSecond rate) {
 }
 
 void PrintList(const Catalogue& catalogue) {
-  fmt::print("{:<10} {:>5} {:>7} {:>11} {:>16} {:>9} {:<12}\n", "id", "units", "HBM GB", "HBM TB/s", "bf16 TFLOP/s",
-             "tf32 peak", "scale-up");
+  fmt::print("{:<10} {:>5} {:>7} {:>12} {:>14} {:>6}  {}\n", "id", "units", "mem GB", "mem TB/s", "bf16 TFLOP/s", "fp8",
+             "scale-up, GB/s each way");
   for (const auto& [id, a] : catalogue.accelerators()) {
-    fmt::print("{:<10} {:>5} {:>7.0f} {:>4} of {:>4} {:>6} of {:>6} {:>9} {:<12}\n", id, a.compute_units,
+    std::string scale_up = a.scale_up_fabric;
+    if (const auto fabric = catalogue.FindFabric(a.scale_up_fabric)) {
+      scale_up += fmt::format(" {:.0f}", (*fabric)->device_peak.value / 1e9);
+    }
+    fmt::print("{:<10} {:>5} {:>7.0f} {:>4} of {:>4} {:>6} of {:>4} {:>6}  {}\n", id, a.compute_units,
                a.hbm.value / 1e9, Terabytes(a.hbm_sustained), Terabytes(a.hbm_peak),
                Teraflops(a.sustained_matrix[DType::kBf16]), Teraflops(a.peak_matrix[DType::kBf16]),
-               Teraflops(a.peak_matrix[DType::kTf32]), a.scale_up_fabric);
+               Teraflops(a.peak_matrix[DType::kFp8E4m3]), scale_up);
   }
-  fmt::print(
-      "\nSustained of peak. {} accelerators, {} fabrics; `portolan hw show ID` gives every value and\n"
-      "its source, `--data-dir DIR` adds your own (docs/hardware.md).\n",
-      catalogue.accelerators().size(), catalogue.fabrics().size());
+  fmt::print("\n{}",
+             WrapText(fmt::format("\"X of Y\": what the best kernels sustain, of the data sheet's peak. fp8: peak. {} "
+                                  "accelerators, {} fabrics; `portolan hw show ID` gives every value and its source, "
+                                  "`--data-dir DIR` adds your own (docs/hardware.md).",
+                                  catalogue.accelerators().size(), catalogue.fabrics().size()),
+                      0, kColumns));
 }
 
 void PrintFacts(const std::map<std::string, Fact>& facts) {
   for (const auto& [key, fact] : facts) {
-    fmt::print("  {:<44} {:>11.6g}  {}\n", key, fact.value, FactKindName(fact.kind));
+    fmt::print("  {:<42} {:>18}  {}\n", key, ShowKeyed(key, fact.value), FactKindName(fact.kind));
     const std::string date = fact.date.empty() ? "" : " [" + fact.date + "]";
     fmt::print("{}", WrapText(fact.source + date, 6, kColumns));
   }
@@ -50,14 +57,17 @@ void PrintFabric(const Fabric& fabric) {
 }
 
 void PrintAccelerator(const Catalogue& catalogue, const Accelerator& a) {
-  fmt::print("{}: {} (vendor {}, family {}, isa {})\n", a.id, a.name, a.vendor, a.family.empty() ? "-" : a.family,
-             a.isa.empty() ? "-" : a.isa);
-  fmt::print("\nStated in {}:\n", a.file);
+  fmt::print("{}", WrapText(fmt::format("{}: {} (vendor {}, family {}, isa {})", a.id, a.name, a.vendor,
+                                        a.family.empty() ? "-" : a.family, a.isa.empty() ? "-" : a.isa),
+                            0, kColumns));
+  fmt::print("\nStated in {}\n", a.file);
   PrintFacts(a.facts);
   if (!a.inherited.empty()) {
-    fmt::print("\nNot stated, taken from relatives:\n");
+    fmt::print("\nNot stated, taken from relatives\n");
     for (const auto& [key, from] : a.inherited) {
-      fmt::print("  {}\n{}", key, WrapText(from, 6, kColumns));
+      const auto value = InheritedValue(a, key);
+      fmt::print("  {:<42} {:>18}  inherited\n{}", key, value ? ShowKeyed(key, *value) : "",
+                 WrapText(from, 6, kColumns));
     }
   }
   for (const std::string& id : {a.scale_up_fabric, a.scale_out_fabric}) {
@@ -70,15 +80,25 @@ void PrintAccelerator(const Catalogue& catalogue, const Accelerator& a) {
   }
 }
 
+// Writes the document where --json asks for it, and says whether the text is still wanted.
+enum class After { kPrint, kNothing };
+Result<After> WriteJson(const GlobalOptions& global, const nlohmann::ordered_json& document) {
+  if (global.json_path.empty()) return After::kPrint;
+  PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(global.json_path, document));
+  return global.json_path == "-" ? After::kNothing : After::kPrint;
+}
+
 Result<int> Show(const GlobalOptions& global, const std::string& id) {
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadCatalogue(global));
   if (const auto fabric = catalogue.fabrics().find(id);
       fabric != catalogue.fabrics().end() && catalogue.accelerators().count(id) == 0) {
-    PrintFabric(fabric->second);
+    PORTOLAN_ASSIGN_OR_RETURN(const After after, WriteJson(global, HwShowJson(fabric->second)));
+    if (after == After::kPrint) PrintFabric(fabric->second);
     return 0;
   }
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* accelerator, catalogue.FindAccelerator(id));
-  PrintAccelerator(catalogue, *accelerator);
+  PORTOLAN_ASSIGN_OR_RETURN(const After after, WriteJson(global, HwShowJson(catalogue, *accelerator)));
+  if (after == After::kPrint) PrintAccelerator(catalogue, *accelerator);
   return 0;
 }
 
@@ -88,21 +108,35 @@ Result<int> Diff(const GlobalOptions& global, const std::string& id_a, const std
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* b, catalogue.FindAccelerator(id_b));
   PORTOLAN_ASSIGN_OR_RETURN(const Fabric* fabric_a, catalogue.FindFabric(a->scale_up_fabric));
   PORTOLAN_ASSIGN_OR_RETURN(const Fabric* fabric_b, catalogue.FindFabric(b->scale_up_fabric));
-  fmt::print("From {} to {}.\nDifferences that matter to training, largest first:\n\n", a->name, b->name);
-  fmt::print("{:<40} {:>13} {:>13}  {}\n", "", id_a, id_b, "ratio");
   const std::vector<HardwareDifference> rows = DiffAccelerators(*a, *fabric_a, *b, *fabric_b);
+  PORTOLAN_ASSIGN_OR_RETURN(const After after, WriteJson(global, HwDiffJson(*a, *b, rows)));
+  if (after == After::kNothing) return 0;
+  fmt::print("{}", WrapText(fmt::format("From {} to {}. Weightiest differences first; those within {:.0f} % are left "
+                                        "out.",
+                                        a->name, b->name, 100 * kSameRatio),
+                            0, kColumns));
+  fmt::print("\n{:<38} {:>15} {:>15}  {}\n", "", id_a, id_b, "ratio");
+  bool inherited = false;
   for (const HardwareDifference& row : rows) {
-    const std::string ratio = row.ratio > 0 ? fmt::format("{:.2f}x", row.ratio) : "";
-    fmt::print("{:<40} {:>13} {:>13}  {}\n", row.quantity, row.value_a, row.value_b, ratio);
+    inherited = inherited || row.inherited_a || row.inherited_b;
+    const std::string ratio = row.ratio > 0 ? fmt::format("  {:.2f}x", row.ratio) : "";
+    fmt::print("{:<38} {:>15} {:>15}{}\n", row.quantity, (row.inherited_a ? "~" : "") + row.value_a,
+               (row.inherited_b ? "~" : "") + row.value_b, ratio);
     fmt::print("{}", WrapText(row.allows, 4, kColumns));
   }
   if (rows.empty()) fmt::print("none\n");
+  if (inherited) {
+    fmt::print("\n{}", WrapText("~ the chip's file does not state it: taken from its relatives, as `portolan hw show "
+                                "ID` tells.",
+                                0, kColumns));
+  }
   return 0;
 }
 
 Result<int> List(const GlobalOptions& global) {
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadCatalogue(global));
-  PrintList(catalogue);
+  PORTOLAN_ASSIGN_OR_RETURN(const After after, WriteJson(global, HwListJson(catalogue)));
+  if (after == After::kPrint) PrintList(catalogue);
   return 0;
 }
 

@@ -17,7 +17,8 @@ constexpr double kStepBytes = 128.0;               // bytes of K in a step of th
 constexpr double kSharedBytesPerClock = 128.0;     // a unit's shared memory, every device described so far
 constexpr double kResidentTileElements = 65536.0;  // fp32 accumulators of the tiles that a unit holds: 256 KiB
 constexpr double kMostResidentTiles = 4.0;
-constexpr double kVectorShare = 0.75;  // assumed, see GemmRate
+constexpr double kAccumulatorShare = 0.5;  // of the registers; the rest holds operands and addresses
+constexpr double kVectorShare = 0.75;      // assumed, see GemmRate
 
 // Generation of an NVIDIA instruction set ("sm_90" is 90), zero for others.
 int SmGeneration(const Accelerator& accelerator) {
@@ -51,6 +52,8 @@ struct Problem {
   double seconds_per_l2_byte;   // one unit
   double seconds_per_lds_byte;  // that delays the matrix units of one unit
   double step_s;                // shortest step
+  double largest_area;          // of a tile
+  double reference_reads;       // rows of operands per element of the largest tile
   double seconds_per_byte_in_flight;
   double lanes;  // element loads a second and unit; zero where vectors serve every row
   bool element_stores;
@@ -80,6 +83,13 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
   p.matrix_rate = GemmRate(shape.compute, acc).value / p.units;
   p.seconds_per_l2_byte = Inverse(acc.l2_rate.value / p.units * c.l2_unit_share * (async ? c.multicast : 1.0));
   p.seconds_per_lds_byte = p.pipeline.lds_share * Inverse(kSharedBytesPerClock * acc.clock_boost.value);
+
+  // Register-fed matrix units accumulate in registers; the others share a tile between units or have memory of their
+  // own.
+  const double accumulators = kAccumulatorShare * acc.registers_per_unit.value / 4.0;
+  const bool halved = !async && accumulators > 0.0 && accumulators < kResidentTileElements;
+  p.largest_area = halved ? kResidentTileElements / 2.0 : kResidentTileElements;
+  p.reference_reads = halved ? 1.0 / 128 + 1.0 / 256 : 1.0 / 128;
 
   // An operand with K = 1 is a vector along its other dimension, however it is stored.
   const bool a_k_contiguous = shape.layout != GemmLayout::kNT && shape.k > 1;
@@ -143,8 +153,8 @@ Tile DescribeTile(const Problem& p, int bm, int bn) {
   const double area = static_cast<double>(bm) * bn;
   const double bytes = (bm + bn) * kStepBytes;
   tile.resident = std::clamp(Floor(kResidentTileElements / area), 1.0, kMostResidentTiles);
-  // The sustained rate was measured with tiles of 256 x 256 and contains their reads; smaller tiles read more.
-  const double extra_reads = kStepBytes * (bm + bn - area / 128.0);
+  // The sustained rate was measured with the largest tiles and contains their reads; smaller ones read more.
+  const double extra_reads = kStepBytes * std::max(0.0, bm + bn - area * p.reference_reads);
   tile.matrix = 2.0 * area * p.step_k / p.matrix_rate + extra_reads * p.seconds_per_lds_byte;
   tile.l2 = bytes * p.seconds_per_l2_byte;
   tile.latency = std::max(p.step_s, bytes * p.seconds_per_byte_in_flight);
@@ -238,6 +248,9 @@ GemmTerms GemmBest(const GemmShape& shape, const Accelerator& accelerator, Input
     }
     for (const int bn : kTileSides) {
       if (bn > largest || (bn > kTileSides.front() && bn >= 2.0 * p.n)) {
+        break;
+      }
+      if (bm * bn > p.largest_area) {
         break;
       }
       const Tile tile = DescribeTile(p, bm, bn);

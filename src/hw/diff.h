@@ -13,15 +13,17 @@ struct HardwareDifference {
   std::string quantity;  // "HBM capacity"
   std::string value_a;   // formatted with its unit
   std::string value_b;
+  bool inherited_a = false;  // the chip's file does not state it: taken from its relatives
+  bool inherited_b = false;
   double ratio = 0;    // B / A; 0 when the property is not a number or one side has none
-  double weight = 0;   // rank: |ln ratio|, or a fixed weight for a property that is not a number
+  double weight = 0;   // rank: importance x |ln ratio|, or a fixed weight where there is no ratio
   std::string allows;  // what the difference means for training, in words
 };
 
-// The differences that matter to training, largest first: capacity, bandwidth, matrix rate by number format, machine
+// The differences that matter to training, weightiest first: capacity, bandwidth, matrix rate by number format, machine
 // balance (sustained bf16 flops a byte of sustained HBM traffic), scale-up rate and topology, shared memory, wave
-// size, caches, fixed cost of a kernel, power. Ratios within kSameRatio of 1 are left out. Equal weights keep the
-// order of this list.
+// size, caches, fixed cost of a kernel, power. A ratio of something that every step feels weighs more than the same
+// ratio of a detail (diff.cc). Ratios within kSameRatio of 1 are left out. Equal weights keep the order of this list.
 std::vector<HardwareDifference> DiffAccelerators(const Accelerator& a, const Fabric& scale_up_a, const Accelerator& b,
                                                  const Fabric& scale_up_b);
 

@@ -39,7 +39,7 @@ TEST_F(DiffTest, B200ToMi350x) {
   EXPECT_NEAR(hbm->ratio, 1.6, 1e-9);
   EXPECT_EQ(hbm->value_a, "180 GB");
   EXPECT_EQ(hbm->value_b, "288 GB");
-  EXPECT_EQ(hbm->allows.find("1.6x HBM capacity: fewer shards, bigger local batch, less recomputation"), 0u);
+  EXPECT_EQ(hbm->allows.find("fewer shards, bigger local batch, less recomputation"), 0u);
   const HardwareDifference* topology = Find(rows, "scale-up topology");
   ASSERT_NE(topology, nullptr);
   EXPECT_EQ(topology->value_a, "switch");
@@ -47,15 +47,21 @@ TEST_F(DiffTest, B200ToMi350x) {
   EXPECT_NE(topology->allows.find("g-1 of the links"), std::string::npos);
   EXPECT_NE(topology->allows.find("one pair 76.8 GB/s instead of 900 GB/s"), std::string::npos);
   // Sustained 1338 against 1745, peak 2307 against 2250 TFLOP/s.
-  EXPECT_NE(Find(rows, "sustained bf16 matrix rate")->allows.find("(peak 1.03x)"), std::string::npos);
-  const HardwareDifference* rate = Find(rows, "scale-up rate of a device");
+  EXPECT_NE(Find(rows, "sustained bf16 matrix rate")->allows.find("(by peak 1.03x)"), std::string::npos);
+  const HardwareDifference* rate = Find(rows, "scale-up rate of a device, each way");
   ASSERT_NE(rate, nullptr);
   EXPECT_NEAR(rate->ratio, 537.6 / 900, 1e-9);
   EXPECT_NE(Find(rows, "wave size"), nullptr);
-  EXPECT_EQ(Find(rows, "machine balance, bf16 over HBM"), nullptr);  // 264 and 273 flops a byte: within 5 %
-  EXPECT_EQ(Find(rows, "power"), nullptr);                           // 1000 W both
-  EXPECT_EQ(Find(rows, "memory-side cache")->value_a, "none");       // 256 MiB against nothing
+  // 1338 / 5.50 against 1745 / 6.61: 243 and 264 flops a byte.
+  EXPECT_NEAR(Find(rows, "machine balance, bf16 over HBM")->ratio, 0.92, 0.01);
+  EXPECT_EQ(Find(rows, "board power"), nullptr);                // 1000 W both
+  EXPECT_EQ(Find(rows, "memory-side cache")->value_a, "none");  // 256 MiB against nothing
+  EXPECT_EQ(Find(rows, "memory-side cache")->value_b, "256 MiB");
   EXPECT_EQ(Find(rows, "sustained tf32 matrix rate")->value_b, "none");
+  EXPECT_NE(Find(rows, "sustained tf32 matrix rate")->allows.find("such layers run in bf16 at"), std::string::npos);
+  // A quarter of the L2 and 3.9 times the special functions do not outrank 1.6 times the memory.
+  EXPECT_GT(hbm->weight, Find(rows, "L2 capacity, all dies")->weight);
+  EXPECT_GT(hbm->weight, Find(rows, "special-function results (exp, tanh)")->weight);
 }
 
 TEST_F(DiffTest, RankedByWeight) {
@@ -68,7 +74,8 @@ TEST_F(DiffTest, RankedByWeight) {
       for (const HardwareDifference& row : rows) {
         EXPECT_FALSE(row.allows.empty()) << row.quantity;
         if (row.ratio <= 0) continue;
-        EXPECT_NEAR(row.weight, std::abs(std::log(row.ratio)), 1e-12) << row.quantity;
+        EXPECT_GT(row.weight, 0) << row.quantity;
+        EXPECT_LE(row.weight, std::abs(std::log(row.ratio)) + 1e-12) << row.quantity;
       }
     }
   }

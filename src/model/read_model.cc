@@ -65,16 +65,18 @@ class ModelReader {
     map.Visit("groups", [this](const YamlValue& v) { return ReadGroups(v); });
     map.Visit("tables", [this](const YamlValue& v) { return ReadTables(v); });
     map.Visit("features", [this](const YamlValue& v) { return ReadFeatures(v); });
-    if (map.ok()) PORTOLAN_RETURN_IF_ERROR(CheckGroups(map.value()));
+    if (map.ok()) PORTOLAN_RETURN_IF_ERROR(CheckGroups());
     for (size_t i = 0; map.ok() && i < model_.groups.size(); ++i) {
       AddName(model_.groups[i].name, {Block::Input::Kind::kGroup, static_cast<int>(i)});
     }
     for (size_t i = 0; map.ok() && i < model_.dense_inputs.size(); ++i) {
-      if (names_.count(model_.dense_inputs[i].name) > 0) {
-        return value.MakeError(ErrorCode::kInvalidValue,
-                               "two inputs or groups are named '" + model_.dense_inputs[i].name + "'");
+      const std::string& name = model_.dense_inputs[i].name;
+      if (names_.count(name) > 0) {
+        const auto place = dense_places_.find(name);
+        return (place == dense_places_.end() ? value : place->second)
+            .MakeError(ErrorCode::kInvalidValue, "two inputs or groups are named '" + name + "'");
       }
-      AddName(model_.dense_inputs[i].name, {Block::Input::Kind::kDense, static_cast<int>(i)});
+      AddName(name, {Block::Input::Kind::kDense, static_cast<int>(i)});
     }
     if (map.ok() && !map.Has("blocks")) {
       map.Fail(value.MakeError(ErrorCode::kMissingField, "'blocks' is required: the list of the model's layers"));
@@ -104,6 +106,7 @@ class ModelReader {
       input.shape.tokens = map.Number("tokens", kTokens, 1.0);
       input.shape.width = static_cast<double>(map.Integer("width", kWidth));
       PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      dense_places_[input.name] = element;
       model_.dense_inputs.push_back(std::move(input));
     }
     return {};
@@ -124,6 +127,7 @@ class ModelReader {
         }
       }
       model_.groups.push_back(std::move(group));
+      group_places_.push_back(element);
     }
     return {};
   }
@@ -204,14 +208,16 @@ class ModelReader {
     return {};
   }
 
-  Status CheckGroups(const YamlValue& place) {
+  // Only a group that 'groups' lists can be empty: the others exist because a feature named them.
+  Status CheckGroups() {
     std::vector<int> members(model_.groups.size(), 0);
     for (const Feature& feature : model_.features) ++members[static_cast<size_t>(feature.group)];
     for (size_t i = 0; i < members.size(); ++i) {
       if (members[i] == 0) {
-        return place.MakeError(ErrorCode::kInvalidValue,
-                               "group '" + model_.groups[i].name +
-                                   "' has no feature: give a table or feature 'group: " + model_.groups[i].name + "'");
+        const std::string& name = model_.groups[i].name;
+        return group_places_[i].MakeError(
+            ErrorCode::kInvalidValue,
+            "group '" + name + "' has no feature: give a table or feature 'group: " + name + "'");
       }
     }
     return {};
@@ -226,9 +232,6 @@ class ModelReader {
                                  fmt::format("widths must be whole numbers, got {:g}", width));
         }
         mlp.widths.push_back(static_cast<int64_t>(width));
-      }
-      if (map.ok() && mlp.widths.empty()) {
-        return place.MakeError(ErrorCode::kMissingField, "'widths' is required: the output width of each layer");
       }
       mlp.activation = ReadEnum(map, "activation", kActivations, Activation::kRelu);
       mlp.last_activation = ReadEnum(map, "last_activation", kActivations, mlp.activation);
@@ -311,6 +314,9 @@ class ModelReader {
         PORTOLAN_ASSIGN_OR_RETURN(block.body, ReadBody(type, map, element));
       }
       PORTOLAN_RETURN_IF_ERROR(map.Finish());
+      if (const auto* mlp = std::get_if<MlpBlock>(&block.body); mlp != nullptr && mlp->widths.empty()) {
+        return element.MakeError(ErrorCode::kMissingField, "'widths' is required: the output width of each layer");
+      }
       if (names_.count(block.name) > 0) {
         return element.MakeError(ErrorCode::kInvalidValue, "the name '" + block.name + "' is taken already");
       }
@@ -349,9 +355,10 @@ class ModelReader {
     for (const auto& [name, place] : names) {
       const auto found = names_.find(name);
       if (found == names_.end()) {
+        const std::string near = DidYouMean(name, Names());
         return place.MakeError(ErrorCode::kNotFound,
                                "'" + name + "' is not an earlier block, feature group or dense input" +
-                                   DidYouMean(name, Names()) + " Known here: " + Join(Names(), ", "));
+                                   (near.empty() ? "." : near) + " Known here: " + Join(Names(), ", "));
       }
       block.inputs.push_back(found->second);
     }
@@ -379,6 +386,8 @@ class ModelReader {
   Feature::SkewOf skew_of_ = Feature::SkewOf::kLookup;
   std::unordered_map<std::string, Block::Input> names_;
   std::unordered_map<std::string, int> table_index_;
+  std::unordered_map<std::string, YamlValue> dense_places_;
+  std::vector<YamlValue> group_places_;  // of the groups that 'groups' lists
 };
 
 }  // namespace

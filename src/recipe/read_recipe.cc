@@ -3,33 +3,10 @@
 #include "base/yaml_enum.h"
 #include "model/optimizer_names.h"
 #include "recipe/recipe.h"
+#include "recipe/recipe_names.h"
 
 namespace portolan {
 namespace {
-
-constexpr NamedValue<Sharding> kShardings[] = {{"auto", Sharding::kAuto},   {"data_parallel", Sharding::kDataParallel},
-                                               {"table", Sharding::kTable}, {"column", Sharding::kColumn},
-                                               {"row", Sharding::kRow},     {"table_row", Sharding::kTableRow}};
-constexpr NamedValue<IndexDedup> kDedups[] = {{"none", IndexDedup::kNone},
-                                              {"before_exchange", IndexDedup::kBeforeExchange}};
-constexpr NamedValue<Fusion> kFusions[] = {
-    {"full", Fusion::kFull}, {"compiled", Fusion::kCompiled}, {"eager", Fusion::kEager}};
-constexpr NamedValue<Launch> kLaunches[] = {{"graph", Launch::kGraph}, {"stream", Launch::kStream}};
-constexpr NamedValue<Concurrency> kConcurrencies[] = {{"single_stream", Concurrency::kSingleStream},
-                                                      {"multi_stream", Concurrency::kMultiStream}};
-constexpr NamedValue<NodeExchange> kNodeExchanges[] = {{"library", NodeExchange::kLibrary},
-                                                       {"direct_stores", NodeExchange::kDirectStores}};
-constexpr NamedValue<GradientClip> kClips[] = {{"none", GradientClip::kNone}, {"norm", GradientClip::kNorm}};
-constexpr NamedValue<Pipeline> kPipelines[] = {
-    {"none", Pipeline::kNone}, {"index_exchange", Pipeline::kIndexExchange}, {"embedding", Pipeline::kEmbedding}};
-constexpr NamedValue<GradientOverlap> kOverlaps[] = {{"none", GradientOverlap::kNone},
-                                                     {"backward", GradientOverlap::kBackward}};
-constexpr NamedValue<DenseParallelism> kParallelisms[] = {{"replicated", DenseParallelism::kReplicated},
-                                                          {"sharded_optimizer", DenseParallelism::kShardedOptimizer},
-                                                          {"fully_sharded", DenseParallelism::kFullySharded}};
-constexpr NamedValue<AttentionImplementation> kAttentions[] = {{"vendor", AttentionImplementation::kVendorTuned},
-                                                               {"triton", AttentionImplementation::kTriton},
-                                                               {"framework", AttentionImplementation::kFramework}};
 
 DType ReadDType(YamlMap& map, const std::string& key, const std::vector<std::string>& accepted, DType fallback) {
   const std::string name = map.OneOf(key, accepted, DTypeName(fallback));
@@ -55,18 +32,19 @@ Status ReadPrecision(const YamlValue& value, Recipe& recipe) {
 
 Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
-  recipe.sharding = ReadEnum(map, "sharding", kShardings, recipe.sharding);
+  recipe.sharding = ReadEnum(map, "sharding", kShardingNames, recipe.sharding);
   recipe.data_parallel_max = Bytes(map.Number("data_parallel_max_bytes", {0, 1e15}, recipe.data_parallel_max.value));
-  recipe.dedup = ReadEnum(map, "dedup", kDedups, recipe.dedup);
+  recipe.dedup = ReadEnum(map, "dedup", kDedupNames, recipe.dedup);
   if (map.Has("optimizer")) {
     recipe.embedding_optimizer = ReadEnum(map, "optimizer", kEmbeddingOptimizerNames, EmbeddingOptimizer::kSgd);
   }
+  recipe.table_kernels = ReadEnum(map, "kernels", kTableKernelNames, recipe.table_kernels);
   map.Visit("tables", [&recipe](const YamlValue& tables) -> Status {
     PORTOLAN_ASSIGN_OR_RETURN(YamlMap names, tables.Map());
     for (const auto& [name, entry] : names.Entries()) {
       PORTOLAN_ASSIGN_OR_RETURN(YamlMap one, entry.Map());
       TableSharding sharding;
-      sharding.sharding = ReadEnum(one, "sharding", kShardings, Sharding::kAuto);
+      sharding.sharding = ReadEnum(one, "sharding", kShardingNames, Sharding::kAuto);
       sharding.shards = static_cast<int>(one.Integer("shards", {1, 1048576}, 1));
       PORTOLAN_RETURN_IF_ERROR(one.Finish());
       recipe.tables[name] = sharding;
@@ -81,23 +59,25 @@ Status ReadCommunication(const YamlValue& value, Recipe& recipe) {
   recipe.embedding_forward_comm = ReadDType(map, "embedding_forward", kRowDTypes, recipe.embedding_forward_comm);
   recipe.embedding_backward_comm = ReadDType(map, "embedding_backward", kRowDTypes, recipe.embedding_backward_comm);
   recipe.dense_gradient_comm = ReadDType(map, "dense_gradient", kStoredDTypes, recipe.dense_gradient_comm);
-  recipe.gradient_overlap = ReadEnum(map, "dense_gradient_overlap", kOverlaps, recipe.gradient_overlap);
-  recipe.node_exchange = ReadEnum(map, "node_exchange", kNodeExchanges, recipe.node_exchange);
-  recipe.pipeline = ReadEnum(map, "pipeline", kPipelines, recipe.pipeline);
+  recipe.gradient_overlap = ReadEnum(map, "dense_gradient_overlap", kGradientOverlapNames, recipe.gradient_overlap);
+  recipe.node_exchange = ReadEnum(map, "node_exchange", kNodeExchangeNames, recipe.node_exchange);
+  recipe.pipeline = ReadEnum(map, "pipeline", kPipelineNames, recipe.pipeline);
   return map.Finish();
 }
 
 Status ReadExecution(const YamlValue& value, Recipe& recipe) {
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
-  recipe.fusion = ReadEnum(map, "fusion", kFusions, recipe.fusion);
-  recipe.launch = ReadEnum(map, "launch", kLaunches, recipe.launch);
-  recipe.concurrency = ReadEnum(map, "concurrency", kConcurrencies, recipe.concurrency);
-  recipe.attention = ReadEnum(map, "attention", kAttentions, recipe.attention);
-  recipe.dense_parallelism = ReadEnum(map, "dense_parallelism", kParallelisms, recipe.dense_parallelism);
+  recipe.fusion = ReadEnum(map, "fusion", kFusionNames, recipe.fusion);
+  recipe.launch = ReadEnum(map, "launch", kLaunchNames, recipe.launch);
+  recipe.concurrency = ReadEnum(map, "concurrency", kConcurrencyNames, recipe.concurrency);
+  recipe.attention = ReadEnum(map, "attention", kAttentionNames, recipe.attention);
+  recipe.dense_parallelism = ReadEnum(map, "dense_parallelism", kDenseParallelismNames, recipe.dense_parallelism);
   if (map.Has("dense_optimizer")) {
     recipe.dense_optimizer = ReadEnum(map, "dense_optimizer", kDenseOptimizerNames, DenseOptimizer::kAdam);
   }
-  recipe.gradient_clip = ReadEnum(map, "gradient_clip", kClips, recipe.gradient_clip);
+  recipe.grouped_products = ReadEnum(map, "grouped_products", kGroupedProductNames, recipe.grouped_products);
+  recipe.accumulation_steps = map.Integer("accumulation_steps", {1, 65536}, 1);
+  recipe.gradient_clip = ReadEnum(map, "gradient_clip", kGradientClipNames, recipe.gradient_clip);
   map.Visit("recompute", [&recipe](const YamlValue& recompute) -> Status {
     if (recompute.IsSequence()) {
       PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> names, recompute.Elements());
@@ -116,6 +96,19 @@ Status ReadExecution(const YamlValue& value, Recipe& recipe) {
   return map.Finish();
 }
 
+Status ReadStructure(const YamlValue& value, Recipe& recipe) {
+  PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
+  for (const YamlValue& element : elements) {
+    PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
+    StructureChange change;
+    change.rule = map.String("rule");
+    change.multiple = map.Integer("multiple", {1, 65536}, 1);
+    PORTOLAN_RETURN_IF_ERROR(map.Finish());
+    recipe.structure.push_back(std::move(change));
+  }
+  return {};
+}
+
 }  // namespace
 
 Recipe DefaultRecipe() {
@@ -126,7 +119,7 @@ Recipe DefaultRecipe() {
   return recipe;
 }
 
-const char* ShardingName(Sharding sharding) { return EnumName(kShardings, sharding); }
+const char* ShardingName(Sharding sharding) { return EnumName(kShardingNames, sharding); }
 
 Result<Recipe> ReadRecipe(const YamlValue& value) {
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
@@ -146,6 +139,7 @@ Result<Recipe> ReadRecipe(const YamlValue& value) {
   map.Visit("embedding", [&recipe](const YamlValue& v) { return ReadEmbedding(v, recipe); });
   map.Visit("communication", [&recipe](const YamlValue& v) { return ReadCommunication(v, recipe); });
   map.Visit("execution", [&recipe](const YamlValue& v) { return ReadExecution(v, recipe); });
+  map.Visit("structure", [&recipe](const YamlValue& v) { return ReadStructure(v, recipe); });
   PORTOLAN_RETURN_IF_ERROR(map.Finish());
   return recipe;
 }

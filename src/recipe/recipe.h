@@ -61,6 +61,18 @@ enum class Recompute {
 };
 enum class GradientClip { kNone, kNorm };  // kNorm: one pass for the norm, one to scale
 
+enum class TableKernels { kBatched, kPerTable };  // one lookup kernel for all tables of a dimension, or one a table
+enum class GroupedProducts {
+  kBatched,
+  kLoop
+};  // layers with weights of their own a field: one product, or one a field
+
+// A revision of the model's structure by a rule of recipe/rules; `multiple` is its parameter where it has one.
+struct StructureChange {
+  std::string rule;
+  int64_t multiple = 1;
+};
+
 struct TableSharding {
   Sharding sharding = Sharding::kAuto;
   int shards = 1;  // kColumn
@@ -87,6 +99,7 @@ struct Recipe {
   Bytes data_parallel_max{8e6};                 // kAuto: tables of at most this size are replicated
   std::map<std::string, TableSharding> tables;  // by table name
   IndexDedup dedup = IndexDedup::kNone;
+  TableKernels table_kernels = TableKernels::kBatched;
   std::optional<EmbeddingOptimizer> embedding_optimizer;  // otherwise the model's
   std::optional<DenseOptimizer> dense_optimizer;
 
@@ -102,9 +115,14 @@ struct Recipe {
   Pipeline pipeline = Pipeline::kNone;
   GradientOverlap gradient_overlap = GradientOverlap::kBackward;
   AttentionImplementation attention = AttentionImplementation::kVendorTuned;
+  GroupedProducts grouped_products = GroupedProducts::kBatched;
+  int64_t accumulation_steps = 1;  // micro-batches of a step: gradients are summed, reduced and applied once
   GradientClip gradient_clip = GradientClip::kNone;
   Recompute recompute = Recompute::kNone;
   std::vector<std::string> recompute_blocks;  // kListed
+
+  // Applied to the model in this order before anything else (ApplyStructure, recipe/rules/rule.h).
+  std::vector<StructureChange> structure;
 
   Bytes reserve{4e9};  // context, library workspaces and allocator slack on each device
 
@@ -114,6 +132,8 @@ struct Recipe {
 // Reads and checks a recipe file. Errors as LoadModel.
 Result<Recipe> LoadRecipe(const std::string& path);
 Result<Recipe> ReadRecipe(const YamlValue& value);
+// The YAML of a recipe: ReadRecipe of it gives the same recipe.
+std::string WriteRecipe(const Recipe& recipe);
 // The recipe used when none is named: bf16, fp32 rows, kAuto sharding, compiled, local batch 1024.
 Recipe DefaultRecipe();
 
