@@ -43,4 +43,11 @@ std::string WrapText(std::string_view text, int indent, int width) {
   return wrapped;
 }
 
+std::string HelpText(std::string_view text) {
+  constexpr int kHelpColumns = 50;  // 80 less CLI11's 30 for names
+  std::string wrapped = WrapText(text, 0, kHelpColumns);
+  if (!wrapped.empty()) wrapped.pop_back();
+  return wrapped;
+}
+
 }  // namespace portolan

@@ -19,6 +19,7 @@ struct GlobalOptions {
 // Each Add<Name>Command declares its subcommand. `global` and `exit_code` must outlive the parse; the callback prints
 // its answer to standard output and sets *exit_code (0: an answer; otherwise ExitCode of the error that it printed).
 void AddEstimateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
+void AddPlanCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddValidateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddHwCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 
@@ -34,5 +35,7 @@ int ReportError(const Error& error);
 // `text` broken at blanks so that no line exceeds `width` columns; every line begins with `indent` blanks. A longer
 // word keeps a line of its own.
 std::string WrapText(std::string_view text, int indent, int width);
+// A description for --help, broken so that it fits beside CLI11's column of names on a screen of 80.
+std::string HelpText(std::string_view text);
 
 }  // namespace portolan

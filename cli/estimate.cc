@@ -1,20 +1,25 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "commands.h"
+#include "plan/estimate_json.h"
 #include "plan/validate.h"
 
 namespace portolan {
 namespace {
 
 constexpr int kColumns = 80;
+constexpr double kMaxBatch = 1e12;  // as in a recipe
 
 struct EstimateOptions {
   std::string model, cluster, recipe, scale_up, scale_out;
-  int64_t global_batch = 0, local_batch = 0;
+  std::optional<std::string> global_batch, local_batch;
   bool show_ops = false, show_tables = false;
 };
 
@@ -58,19 +63,33 @@ void PrintMemory(const MemoryEstimate& memory, const Cluster& cluster) {
   if (!memory.Fits()) fmt::print("{}", WrapText(memory.WhatWouldFit(cluster), 2, kColumns));
 }
 
+// `text` shortened in its middle to `width` characters.
+std::string Fit(const std::string& text, size_t width) {
+  if (text.size() <= width) return text;
+  const size_t tail = (width - 2) / 2;
+  return text.substr(0, width - 2 - tail) + ".." + text.substr(text.size() - tail);
+}
+
+// "0,1,2,3" or, where that is too wide, "0,1,... (64)".
+std::string ShowRanks(const std::vector<int>& ranks, size_t width) {
+  if (ranks.empty()) return "all";
+  const std::string count = fmt::format("... ({})", ranks.size());
+  std::string text;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const std::string next = fmt::format("{}{}", i ? "," : "", ranks[i]);
+    const size_t reserved = i + 1 == ranks.size() ? 0 : count.size() + 1;
+    if (text.size() + next.size() + reserved > width) return text + (text.empty() ? "" : ",") + count;
+    text += next;
+  }
+  return text;
+}
+
 void PrintTables(const Model& model, const Placement& placement) {
-  fmt::print("\n{:<28} {:>13} {:>5}  {:<14} {}\n", "table", "rows", "dim", "sharding", "ranks");
+  fmt::print("\n{:<24} {:>14} {:>5}  {:<13} {}\n", "table", "rows", "dim", "sharding", "devices");
   for (size_t t = 0; t < model.tables.size(); ++t) {
     const TablePlacement& place = placement.tables[t];
-    std::string ranks = "all";
-    if (!place.ranks.empty()) {
-      ranks.clear();
-      for (size_t i = 0; i < place.ranks.size() && i < 8; ++i)
-        ranks += fmt::format("{}{}", i ? "," : "", place.ranks[i]);
-      if (place.ranks.size() > 8) ranks += fmt::format(",... ({})", place.ranks.size());
-    }
-    fmt::print("{:<28} {:>13.0f} {:>5}  {:<14} {}\n", model.tables[t].name, model.tables[t].rows, model.tables[t].dim,
-               ShardingName(place.sharding), ranks);
+    fmt::print("{:<24} {:>14.0f} {:>5}  {:<13} {}\n", Fit(model.tables[t].name, 24), model.tables[t].rows,
+               model.tables[t].dim, ShardingName(place.sharding), ShowRanks(place.ranks, 19));
   }
 }
 
@@ -78,58 +97,25 @@ void PrintOps(const StepGraph& graph) {
   fmt::print("\n{:<36} {:>10} {:>10} {:>10} {:>9}\n", "op (alone, us)", "total", "compute", "memory", "comm");
   for (const Task& task : graph.tasks) {
     const Estimate& e = task.estimate;
-    fmt::print("{:<36} {:>10.1f} {:>10.1f} {:>10.1f} {:>9.1f}\n", task.name, e.total.value * 1e6, e.compute.value * 1e6,
-               e.memory.value * 1e6, e.communication.value * 1e6);
+    fmt::print("{:<36} {:>10.1f} {:>10.1f} {:>10.1f} {:>9.1f}\n", Fit(task.name, 36), e.total.value * 1e6,
+               e.compute.value * 1e6, e.memory.value * 1e6, e.communication.value * 1e6);
   }
 }
 
-// The document of docs/estimate.md: SI numbers, no clock and no path, so that equal inputs give equal bytes.
-nlohmann::ordered_json ToJson(const StepEstimate& estimate, const Model& model, const Recipe& recipe,
-                              const Cluster& cluster) {
-  nlohmann::ordered_json json;
-  json["schema"] = "portolan.estimate/1";
-  json["model"] = model.id;
-  json["recipe"] = recipe.id;
-  json["accelerator"] = cluster.accelerator.id;
-  json["devices"] = cluster.devices;
-  json["devices_per_node"] = cluster.devices_per_node;
-  json["scale_up_fabric"] = cluster.scale_up.id;
-  json["scale_out_fabric"] = cluster.scale_out.id;
-  json["global_batch"] = estimate.global_batch;
-  json["step_time_s"] = estimate.step.value;
-  json["samples_per_s"] = estimate.samples_per_s;
-  json["hbm_bytes_per_device"] = estimate.memory.total.value;
-  json["hbm_capacity_bytes_per_device"] = estimate.memory.capacity.value;
-  json["fits"] = estimate.memory.Fits();
-  json["binding"] = estimate.binding;
-  auto& breakdown = json["breakdown"] = nlohmann::ordered_json::object();
-  for (const ExposedTerm& term : estimate.breakdown) breakdown[term.name + "_s"] = term.time.value;
-  auto& busy = json["busy"] = nlohmann::ordered_json::object();
-  for (int c = 0; c < kCategoryCount; ++c) {
-    busy[std::string(CategoryName(static_cast<Category>(c))) + "_s"] = estimate.busy[static_cast<size_t>(c)].value;
+// 0 when the option is not given.
+Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given) {
+  if (!given) return 0;
+  const std::string& text = *given;
+  double number = 0;
+  if (ParseDouble(text, &number) && number >= 1 && number <= kMaxBatch && number == std::floor(number)) {
+    return static_cast<int64_t>(number);
   }
-  const MemoryEstimate& m = estimate.memory;
-  json["memory"] = {{"embedding_rows_bytes", m.tables.value},
-                    {"embedding_state_bytes", m.table_state.value},
-                    {"dense_weights_bytes", m.dense_parameters.value},
-                    {"dense_gradients_bytes", m.dense_gradients.value},
-                    {"dense_state_bytes", m.dense_state.value},
-                    {"activations_bytes", m.activations.value},
-                    {"transient_bytes", m.transient.value},
-                    {"exchange_buffers_bytes", m.exchange_buffers.value},
-                    {"reserve_bytes", m.reserve.value}};
-  json["notes"] = estimate.notes;
-  return json;
+  return MakeError(ErrorCode::kUsage, fmt::format("{} must be a whole number from 1 to {:g}, got '{}'", option,
+                                                  kMaxBatch, text.substr(0, 40)));
 }
 
 Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& global) {
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadCatalogue(global));
-  ValidationEntry entry;
-  entry.model = options.model;
-  entry.recipe = options.recipe;
-  entry.cluster = options.cluster;
-  entry.scale_up = options.scale_up;
-  entry.scale_out = options.scale_out;
   PreparedStep step;
   const std::vector<std::string> dirs = DataDirectories(global);
   PORTOLAN_ASSIGN_OR_RETURN(const std::string model_file, FindDataFile(dirs, "models", options.model));
@@ -139,19 +125,21 @@ Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& glo
     PORTOLAN_ASSIGN_OR_RETURN(const std::string recipe_file, FindDataFile(dirs, "recipes", options.recipe));
     PORTOLAN_ASSIGN_OR_RETURN(step.recipe, LoadRecipe(recipe_file));
   }
-  if (options.global_batch > 0 || options.local_batch > 0) {
-    step.recipe.global_batch = options.global_batch;
-    step.recipe.local_batch = options.local_batch;
+  if (options.global_batch || options.local_batch) {
+    PORTOLAN_ASSIGN_OR_RETURN(step.recipe.global_batch, ParseBatch("--global-batch", options.global_batch));
+    PORTOLAN_ASSIGN_OR_RETURN(step.recipe.local_batch, ParseBatch("--local-batch", options.local_batch));
   }
   PORTOLAN_ASSIGN_OR_RETURN(step.cluster, catalogue.ParseCluster(options.cluster, options.scale_up, options.scale_out));
   PORTOLAN_ASSIGN_OR_RETURN(const StepEstimate estimate, EstimateStep(step.model, step.recipe, step.cluster));
 
   if (!global.json_path.empty()) {
-    PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(global.json_path, ToJson(estimate, step.model, step.recipe, step.cluster)));
+    PORTOLAN_RETURN_IF_ERROR(
+        WriteJsonFile(global.json_path, EstimateJson(estimate, step.model, step.recipe, step.cluster)));
     if (global.json_path == "-") return 0;
   }
-  fmt::print("{} on {}, recipe {}, global batch {} ({:g} a device)\n", step.model.id, options.cluster, step.recipe.id,
-             estimate.global_batch, estimate.local_batch);
+  fmt::print("{}", WrapText(fmt::format("{} on {}, recipe {}, global batch {} ({:g} a device)", step.model.id,
+                                        options.cluster, step.recipe.id, estimate.global_batch, estimate.local_batch),
+                            0, kColumns));
   fmt::print("step {}   {}samples/s   bound by {}\n", ShowSeconds(estimate.step), ShowRate(estimate.samples_per_s),
              estimate.binding);
   PrintBreakdown(estimate);
@@ -169,23 +157,36 @@ Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& glo
 
 void AddEstimateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
   auto options = std::make_shared<EstimateOptions>();
-  CLI::App* command = app.add_subcommand("estimate", "Predict step time and memory of one recipe on one cluster");
-  command->add_option("model", options->model, "Model file, or the name of one in data/models")->required();
-  command->add_option("--on", options->cluster, "Cluster: ID, NxID or NODESxPER_NODExID, for example 8xmi350x")
+  CLI::App* command = app.add_subcommand("estimate", "Step time and memory of a recipe on a cluster");
+  command->add_option("model", options->model, HelpText("Model file, or the name of one in data/models"))
+      ->type_name("MODEL")
       ->required();
-  command->add_option("--recipe", options->recipe,
-                      "Recipe file, or the name of one in data/recipes (default: bf16, automatic sharding, 1024 "
-                      "samples a device)");
-  CLI::Option* global_batch =
-      command->add_option("--global-batch", options->global_batch, "Samples a step over all devices")
-          ->check(CLI::Range(int64_t{1}, int64_t{1000000000000}));
-  command->add_option("--local-batch", options->local_batch, "Samples a step on each device")
-      ->check(CLI::Range(int64_t{1}, int64_t{1000000000000}))
+  command
+      ->add_option("--on", options->cluster,
+                   HelpText("ID, NxID or NODESxPER_NODExID, for example h100, 8xmi350x, 2x4xh100"))
+      ->type_name("CLUSTER")
+      ->required();
+  command
+      ->add_option("--recipe", options->recipe,
+                   HelpText("Recipe file, or the name of one in data/recipes (without: bf16, automatic sharding, 1024 "
+                            "samples a device)"))
+      ->type_name("RECIPE");
+  CLI::Option* global_batch = command
+                                  ->add_option("--global-batch", options->global_batch,
+                                               HelpText("Samples a step over all devices, instead of the recipe's"))
+                                  ->type_name("N");
+  command
+      ->add_option("--local-batch", options->local_batch,
+                   HelpText("Samples a step on each device, instead of the recipe's"))
+      ->type_name("N")
       ->excludes(global_batch);
-  command->add_option("--fabric", options->scale_up, "Scale-up fabric instead of the accelerator's own");
-  command->add_option("--nic", options->scale_out, "Scale-out fabric, one NIC a device");
-  command->add_flag("--ops", options->show_ops, "List every kernel and collective with its price");
-  command->add_flag("--tables", options->show_tables, "List where every embedding table lives");
+  command->add_option("--fabric", options->scale_up, HelpText("Scale-up fabric instead of the accelerator's own"))
+      ->type_name("ID");
+  command->add_option("--nic", options->scale_out, HelpText("Scale-out fabric (one NIC a device) instead of its own"))
+      ->type_name("ID");
+  command->add_flag("--ops", options->show_ops, HelpText("List every kernel and collective with its price"));
+  command->add_flag("--tables", options->show_tables, HelpText("List where every embedding table lives"));
+  command->footer("Exit code 0 also when it does not fit: that is an answer. docs/estimate.md");
   command->callback([options, &global, exit_code] {
     const Result<int> result = RunEstimate(*options, global);
     *exit_code = result ? *result : ReportError(result.error());

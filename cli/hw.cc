@@ -23,7 +23,7 @@ std::string Teraflops(FlopsPerSecond rate) {
 
 void PrintList(const Catalogue& catalogue) {
   fmt::print("{:<10} {:>5} {:>7} {:>12} {:>14} {:>6}  {}\n", "id", "units", "mem GB", "mem TB/s", "bf16 TFLOP/s", "fp8",
-             "scale-up, GB/s each way");
+             "scale-up GB/s");
   for (const auto& [id, a] : catalogue.accelerators()) {
     std::string scale_up = a.scale_up_fabric;
     if (const auto fabric = catalogue.FindFabric(a.scale_up_fabric)) {
@@ -34,12 +34,15 @@ void PrintList(const Catalogue& catalogue) {
                Teraflops(a.sustained_matrix[DType::kBf16]), Teraflops(a.peak_matrix[DType::kBf16]),
                Teraflops(a.peak_matrix[DType::kFp8E4m3]), scale_up);
   }
-  fmt::print("\n{}",
-             WrapText(fmt::format("\"X of Y\": what the best kernels sustain, of the data sheet's peak. fp8: peak. {} "
-                                  "accelerators, {} fabrics; `portolan hw show ID` gives every value and its source, "
-                                  "`--data-dir DIR` adds your own (docs/hardware.md).",
-                                  catalogue.accelerators().size(), catalogue.fabrics().size()),
-                      0, kColumns));
+  fmt::print(
+      "\n{}",
+      WrapText(
+          fmt::format(
+              "\"X of Y\": what the best kernels sustain, of the data sheet's peak. fp8: peak. Scale-up: each way. {} "
+              "accelerators, {} fabrics; `portolan hw show ID` gives every value and its source, "
+              "`--data-dir DIR` adds your own (docs/hardware.md).",
+              catalogue.accelerators().size(), catalogue.fabrics().size()),
+          0, kColumns));
 }
 
 void PrintFacts(const std::map<std::string, Fact>& facts) {
@@ -145,22 +148,22 @@ void Finish(const Result<int>& result, int* exit_code) { *exit_code = result ? *
 }  // namespace
 
 void AddHwCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
-  CLI::App* hw = app.add_subcommand("hw", "The accelerators and fabrics, and what differs between two of them");
+  CLI::App* hw = app.add_subcommand("hw", "Accelerators and fabrics, and how two differ");
   hw->require_subcommand(1);
 
   CLI::App* list = hw->add_subcommand("list", "All accelerators, one a line");
   list->callback([&global, exit_code] { Finish(List(global), exit_code); });
 
-  CLI::App* show = hw->add_subcommand("show", "Every value of one accelerator or fabric, with its source");
+  CLI::App* show = hw->add_subcommand("show", "Every value of one, with its source");
   auto id = std::make_shared<std::string>();
-  show->add_option("ID", *id, "accelerator or fabric id")->required();
+  show->add_option("id", *id, "Accelerator or fabric")->type_name("ID")->required();
   show->callback([&global, exit_code, id] { Finish(Show(global, *id), exit_code); });
 
-  CLI::App* diff = hw->add_subcommand("diff", "What a move from A to B changes and allows");
+  CLI::App* diff = hw->add_subcommand("diff", "What a move from one to another changes and allows");
   auto from = std::make_shared<std::string>();
   auto to = std::make_shared<std::string>();
-  diff->add_option("A", *from, "accelerator that the job runs on now")->required();
-  diff->add_option("B", *to, "accelerator to move to")->required();
+  diff->add_option("from", *from, "Accelerator that the job runs on now")->type_name("ID")->required();
+  diff->add_option("to", *to, "Accelerator to move to")->type_name("ID")->required();
   diff->callback([&global, exit_code, from, to] { Finish(Diff(global, *from, *to), exit_code); });
 }
 

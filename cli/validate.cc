@@ -107,8 +107,10 @@ Result<int> RunValidate(const GlobalOptions& global) {
 }  // namespace
 
 void AddValidateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
-  CLI::App* command = app.add_subcommand("validate", "Compare predictions with published and measured training steps");
-  command->footer("Exit code 1 when a prediction is further off than its tolerance and not pinned as a known fault.");
+  CLI::App* command = app.add_subcommand("validate", "Predictions against published training steps");
+  command->footer(
+      "Exit code 1 when a prediction is further off than its tolerance and not pinned\nas a known fault "
+      "(docs/validation.md).");
   command->callback([&global, exit_code] {
     const Result<int> result = RunValidate(global);
     *exit_code = result ? *result : ReportError(result.error());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/shapes.h"
+
 namespace portolan {
 namespace {
 
@@ -17,6 +19,7 @@ struct TypeName {
   const char* operator()(const TokenLinearBlock&) const { return "token_linear"; }
   const char* operator()(const FactorizationBlock&) const { return "factorization"; }
   const char* operator()(const SelectBlock&) const { return "select"; }
+  const char* operator()(const SliceBlock&) const { return "slice"; }
   const char* operator()(const ReshapeBlock&) const { return "reshape"; }
   const char* operator()(const TransformerBlock&) const { return "transformer"; }
   const char* operator()(const HstuBlock&) const { return "hstu"; }
@@ -106,6 +109,15 @@ TensorShape Model::InputShape(const Block::Input& input) const {
       return GroupShape(input.index);
     case Block::Input::Kind::kBlock:
       return blocks[static_cast<size_t>(input.index)].shape;
+  }
+  return {};
+}
+
+Status Model::InferShapes() {
+  for (Block& block : blocks) {
+    std::vector<TensorShape> inputs;
+    for (const Block::Input& input : block.inputs) inputs.push_back(InputShape(input));
+    PORTOLAN_ASSIGN_OR_RETURN(block.shape, InferShape(block.body, inputs));
   }
   return {};
 }

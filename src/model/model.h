@@ -51,6 +51,9 @@ struct FeatureGroup {
   std::string name;
   Pooling pooling = Pooling::kSum;
   double tokens = 0;  // pooling kNone only
+  // Padded histories: the share of the tokens that is real, and whether the model computes with the rest.
+  double filled = 1;
+  enum class Padding { kMasked, kAttended } padding = Padding::kMasked;
 };
 
 enum class Activation { kNone, kRelu, kGelu, kSilu, kSigmoid };
@@ -66,15 +69,23 @@ struct MlpBlock {
 enum class ConcatAxis { kWidth, kTokens };
 struct ConcatBlock {
   ConcatAxis axis = ConcatAxis::kWidth;
+  int64_t pad_multiple = 1;  // zero columns up to a multiple of this
 };
 // DLRM pairwise dot products of all [dim] vectors of its inputs, concatenated with the first input.
-struct DotInteractionBlock {};
+struct DotInteractionBlock {
+  int64_t pad_multiple = 1;  // as ConcatBlock
+};
 // DCNv2: x0 * (U V x + b) + x; rank 0 = a full matrix.
 struct CrossBlock {
   int64_t layers = 1;
   int64_t rank = 0;
 };
 struct NormBlock {};
+// Columns [offset, offset + width) of the input: a view, no copy.
+struct SliceBlock {
+  int64_t offset = 0;
+  int64_t width = 1;
+};
 // The same elements as `tokens` tokens; moves nothing.
 struct ReshapeBlock {
   double tokens = 1;
@@ -125,9 +136,9 @@ struct HstuBlock {
   double mean_square_ratio = 1;
 };
 
-using BlockBody =
-    std::variant<MlpBlock, ConcatBlock, DotInteractionBlock, CrossBlock, NormBlock, AddBlock, PointwiseBlock,
-                 TokenLinearBlock, FactorizationBlock, SelectBlock, ReshapeBlock, TransformerBlock, HstuBlock>;
+using BlockBody = std::variant<MlpBlock, ConcatBlock, DotInteractionBlock, CrossBlock, NormBlock, AddBlock,
+                               PointwiseBlock, TokenLinearBlock, FactorizationBlock, SelectBlock, SliceBlock,
+                               ReshapeBlock, TransformerBlock, HstuBlock>;
 
 struct Block {
   std::string name;
@@ -165,11 +176,14 @@ struct Model {
   DenseOptimizer dense_optimizer = DenseOptimizer::kAdam;
   EmbeddingOptimizer embedding_optimizer = EmbeddingOptimizer::kRowwiseAdagrad;
   std::vector<SamplesToQuality> samples_to_quality;
+  std::string published_recipe;  // name of the recipe that its publication trains it with; may be empty
 
   // Expected distinct rows that `samples` samples touch through one feature.
   double UniqueRows(const Feature& feature, double samples) const;
   TensorShape GroupShape(int group) const;
   TensorShape InputShape(const Block::Input& input) const;
+  // Infers the shapes of all blocks again after a revision.
+  Status InferShapes();
   // Numbers a sample over all dense inputs.
   double DenseElements() const;
 };

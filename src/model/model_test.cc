@@ -181,9 +181,6 @@ TEST(ModelTest, Blocks) {
   const Case cases[] = {
       {"", "m.yaml:1: 'blocks' is required: the list of the model's layers"},
       {"  []\n", "m.yaml:6: blocks: at least one block is required"},
-      {"  - {name: a, type: mlpp, input: dense, widths: [8]}\n",
-       "m.yaml:6: blocks[0].type: must be one of mlp, concat, dot_interaction, low_rank_cross, norm, add, pointwise, "
-       "token_linear, factorization, select, reshape, transformer, hstu, got 'mlpp'; did you mean 'mlp'?"},
       {"  - {name: a, type: mlp, input: dense, width: [8]}\n",
        "m.yaml:6: blocks[0].width: unknown key; accepted: name, type, input, inputs, widths, activation, "
        "last_activation, groups, layer_norm; did you mean 'widths'?"},
@@ -246,7 +243,8 @@ TEST(ModelTest, TopLevel) {
       {"model: m\n", "m.yaml:1: 'blocks' is required: the list of the model's layers"},
       {"blocks: []\n", "m.yaml:1: model: is required but missing"},
       {"model: m\ndense_features: 4\nzipf: 1\nblocks:\n  - {name: a, type: norm, input: dense}\n",
-       "m.yaml:3: zipf: unknown key; accepted: "},
+       "m.yaml:3: zipf: unknown key; accepted: model, description, source, dense_features, dense_inputs, "
+       "zipf_exponent, skew_of, groups, tables, features, blocks, training"},
       {"model: m\ndense_features: 4\ndense_inputs: [{name: dense, width: 2}]\nblocks:\n  - {name: a, type: norm, "
        "input: dense}\n",
        "m.yaml:3: dense_inputs[0]: two inputs or groups are named 'dense'"},
@@ -258,6 +256,12 @@ TEST(ModelTest, TopLevel) {
        "m.yaml:6: training.samples_to_quality[0].global_batch: must be between 1 and 1000000000000, got '0'"},
   };
   for (const Case& c : cases) EXPECT_EQ(ErrorOf(c.text), c.error) << c.text;
+}
+
+TEST(ModelTest, AnUnknownBlockTypeNamesTheNearestOne) {
+  const std::string error = ErrorOf(WithBlocks("  - {name: a, type: mlpp, input: dense, widths: [8]}\n"));
+  EXPECT_EQ(error.find("m.yaml:6: blocks[0].type: must be one of mlp, concat, "), 0u) << error;
+  EXPECT_NE(error.find("got 'mlpp'; did you mean 'mlp'?"), std::string::npos) << error;
 }
 
 TEST(ModelTest, DotInteractionOfMixedDimensionsIsRefused) {

@@ -30,6 +30,8 @@ constexpr NamedValue<Activation> kActivations[] = {{"none", Activation::kNone},
 constexpr NamedValue<ConcatAxis> kAxes[] = {{"width", ConcatAxis::kWidth}, {"tokens", ConcatAxis::kTokens}};
 constexpr NamedValue<AttentionMask> kMasks[] = {{"none", AttentionMask::kNone}, {"causal", AttentionMask::kCausal}};
 constexpr NamedValue<Feature::SkewOf> kSkews[] = {{"lookup", Feature::SkewOf::kLookup}, {"bag", Feature::SkewOf::kBag}};
+constexpr NamedValue<FeatureGroup::Padding> kPaddings[] = {{"masked", FeatureGroup::Padding::kMasked},
+                                                           {"attended", FeatureGroup::Padding::kAttended}};
 constexpr NamedValue<Pooling> kPoolings[] = {{"sum", Pooling::kSum}, {"mean", Pooling::kSum}, {"none", Pooling::kNone}};
 
 std::vector<double> Numbers(YamlMap& map, const std::string& key, Range range, size_t max_count) {
@@ -119,7 +121,11 @@ class ModelReader {
       FeatureGroup group;
       group.name = map.String("name");
       group.pooling = ReadEnum(map, "pooling", kPoolings, Pooling::kSum);
-      if (group.pooling == Pooling::kNone) group.tokens = map.Number("tokens", kTokens);
+      if (group.pooling == Pooling::kNone) {
+        group.tokens = map.Number("tokens", kTokens);
+        group.filled = map.Number("filled", {1e-3, 1}, 1.0);
+        group.padding = ReadEnum(map, "padding", kPaddings, FeatureGroup::Padding::kMasked);
+      }
       PORTOLAN_RETURN_IF_ERROR(map.Finish());
       for (const FeatureGroup& other : model_.groups) {
         if (other.name == group.name) {
@@ -239,8 +245,16 @@ class ModelReader {
       mlp.layer_norm = map.Bool("layer_norm", false);
       return mlp;
     }
-    if (type == "concat") return ConcatBlock{ReadEnum(map, "axis", kAxes, ConcatAxis::kWidth)};
-    if (type == "dot_interaction") return DotInteractionBlock{};
+    if (type == "concat") {
+      return ConcatBlock{ReadEnum(map, "axis", kAxes, ConcatAxis::kWidth), map.Integer("pad_multiple", kSmallCount, 1)};
+    }
+    if (type == "dot_interaction") return DotInteractionBlock{map.Integer("pad_multiple", kSmallCount, 1)};
+    if (type == "slice") {
+      SliceBlock slice;
+      slice.offset = map.Integer("offset", {0, 1e7}, 0);
+      slice.width = map.Integer("width", kWidth);
+      return slice;
+    }
     if (type == "low_rank_cross") {
       CrossBlock cross;
       cross.layers = map.Integer("layers", kSmallCount);
@@ -297,8 +311,8 @@ class ModelReader {
 
   Status ReadBlocks(const YamlValue& value) {
     static const std::vector<std::string> kTypes = {
-        "mlp",          "concat",        "dot_interaction", "low_rank_cross", "norm",        "add", "pointwise",
-        "token_linear", "factorization", "select",          "reshape",        "transformer", "hstu"};
+        "mlp",          "concat",        "dot_interaction", "low_rank_cross", "norm",    "add",         "pointwise",
+        "token_linear", "factorization", "select",          "slice",          "reshape", "transformer", "hstu"};
     PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, value.Elements());
     if (elements.empty()) return value.MakeError(ErrorCode::kInvalidValue, "at least one block is required");
     if (elements.size() > kMaxBlocks) {
@@ -370,6 +384,7 @@ class ModelReader {
     model_.dense_optimizer = ReadEnum(map, "dense_optimizer", kDenseOptimizerNames, model_.dense_optimizer);
     model_.embedding_optimizer =
         ReadEnum(map, "embedding_optimizer", kEmbeddingOptimizerNames, model_.embedding_optimizer);
+    model_.published_recipe = map.String("recipe", "");
     for (const YamlValue& element : map.Elements("samples_to_quality")) {
       PORTOLAN_ASSIGN_OR_RETURN(YamlMap point, element.Map());
       SamplesToQuality samples;

@@ -11,6 +11,11 @@ std::string Show(const TensorShape& shape) { return fmt::format("[{:g}, {:g}]", 
 
 bool Near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
+double RoundUp(double width, int64_t multiple) {
+  const double m = static_cast<double>(multiple);
+  return std::ceil(width / m - 1e-9) * m;
+}
+
 tl::unexpected<Error> ShapeError(const std::string& message) { return MakeError(ErrorCode::kInvalidValue, message); }
 
 Result<TensorShape> OneInput(const char* type, const std::vector<TensorShape>& inputs) {
@@ -37,6 +42,7 @@ struct Infer {
     TensorShape out{1, 0};
     if (concat.axis == ConcatAxis::kWidth) {
       for (const TensorShape& in : inputs) out.width += in.elements();
+      out.width = RoundUp(out.width, concat.pad_multiple);
       return out;
     }
     out = {0, inputs[0].width};
@@ -49,7 +55,7 @@ struct Infer {
     }
     return out;
   }
-  Result<TensorShape> operator()(const DotInteractionBlock&) const {
+  Result<TensorShape> operator()(const DotInteractionBlock& interaction) const {
     if (inputs.size() < 2) return ShapeError("dot_interaction needs a dense input and at least one embedding group");
     const double dim = inputs[0].width;
     double features = 0;
@@ -60,7 +66,7 @@ struct Infer {
       }
       features += in.tokens;
     }
-    return TensorShape{1, dim + features * (features - 1) / 2};
+    return TensorShape{1, RoundUp(dim + features * (features - 1) / 2, interaction.pad_multiple)};
   }
   Result<TensorShape> operator()(const CrossBlock&) const { return OneInput("low_rank_cross", inputs); }
   Result<TensorShape> operator()(const NormBlock&) const { return OneInput("norm", inputs); }
@@ -89,6 +95,14 @@ struct Infer {
           fmt::format("tokens must be at most the input's, got {:g} for input {}", select.tokens, Show(in)));
     }
     return TensorShape{select.tokens, in.width};
+  }
+  Result<TensorShape> operator()(const SliceBlock& slice) const {
+    PORTOLAN_ASSIGN_OR_RETURN(const TensorShape in, OneInput("slice", inputs));
+    if (static_cast<double>(slice.offset + slice.width) > in.width) {
+      return ShapeError(fmt::format("offset + width must be at most the input's width, got {} + {} for input {}",
+                                    slice.offset, slice.width, Show(in)));
+    }
+    return TensorShape{in.tokens, static_cast<double>(slice.width)};
   }
   Result<TensorShape> operator()(const ReshapeBlock& reshape) const {
     PORTOLAN_ASSIGN_OR_RETURN(const TensorShape in, OneInput("reshape", inputs));

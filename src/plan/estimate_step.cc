@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
+#include "recipe/rules/rule.h"
 
 namespace portolan {
 namespace {
@@ -73,18 +75,46 @@ void AddInheritedNote(const Accelerator& accelerator, const Recipe& recipe, std:
 
 }  // namespace
 
-Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
-                                  const StepConstants& constants) {
-  PORTOLAN_RETURN_IF_ERROR(CheckRecipe(model, recipe, cluster));
+namespace {
+
+// A step of `steps` micro-batches: all but the last without the dense reduction and optimizer.
+Timeline RunAccumulated(const Model& model, const Recipe& micro, const Cluster& cluster, const StepConstants& constants,
+                        int64_t steps, const StepEstimate& estimate, RankBalance balance) {
+  Timeline timeline = RunTimeline(estimate.graph, micro, cluster, constants);
+  if (steps == 1) return timeline;
+  const StepGraph part = BuildStepGraph(model, micro, cluster, estimate.placement, balance, StepPart::kAccumulate);
+  const Timeline one = RunTimeline(part, micro, cluster, constants);
+  const double times = static_cast<double>(steps - 1);
+  timeline.step += times * one.step;
+  for (size_t c = 0; c < timeline.busy.size(); ++c) timeline.busy[c] += times * one.busy[c];
+  for (const ExposedTerm& term : one.exposed) {
+    const auto found = std::find_if(timeline.exposed.begin(), timeline.exposed.end(),
+                                    [&term](const ExposedTerm& other) { return other.name == term.name; });
+    if (found != timeline.exposed.end()) {
+      found->time += times * term.time;
+    } else {
+      timeline.exposed.push_back({term.name, times * term.time});
+    }
+  }
+  return timeline;
+}
+
+StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants,
+                   RankBalance balance) {
   StepEstimate estimate;
   estimate.global_batch = recipe.GlobalBatch(cluster.devices);
   estimate.local_batch = static_cast<double>(estimate.global_batch) / cluster.devices;
+  Recipe micro = recipe;
+  if (recipe.accumulation_steps > 1) {
+    micro.global_batch = std::max<int64_t>(cluster.devices, estimate.global_batch / recipe.accumulation_steps);
+    micro.local_batch = 0;
+  }
   const Bytes free_for_tables =
       std::max(Bytes(0), cluster.accelerator.hbm - MemoryBesidesTables(model, recipe, cluster));
-  estimate.placement = PlaceTables(model, recipe, cluster, free_for_tables);
-  estimate.graph = BuildStepGraph(model, recipe, cluster, estimate.placement);
-  estimate.memory = EstimateMemory(model, recipe, cluster, estimate.placement, estimate.graph);
-  Timeline timeline = RunTimeline(estimate.graph, recipe, cluster, constants);
+  estimate.placement = PlaceTables(model, micro, cluster, free_for_tables);
+  estimate.graph = BuildStepGraph(model, micro, cluster, estimate.placement, balance);
+  estimate.memory = EstimateMemory(model, micro, cluster, estimate.placement, estimate.graph);
+  Timeline timeline = RunAccumulated(model, micro, cluster, constants, recipe.accumulation_steps, estimate, balance);
   estimate.step = timeline.step;
   estimate.breakdown = std::move(timeline.exposed);
   estimate.busy = timeline.busy;
@@ -92,6 +122,20 @@ Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, cons
                    [](const ExposedTerm& a, const ExposedTerm& b) { return a.time > b.time; });
   estimate.samples_per_s =
       timeline.step > Seconds(0) ? static_cast<double>(estimate.global_batch) / timeline.step.value : 0;
+  return estimate;
+}
+
+}  // namespace
+
+Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                  const StepConstants& constants) {
+  std::optional<Model> revised;
+  if (!recipe.structure.empty()) {
+    PORTOLAN_ASSIGN_OR_RETURN(revised, ApplyStructure(model, recipe));
+  }
+  const Model& priced = revised ? *revised : model;
+  PORTOLAN_RETURN_IF_ERROR(CheckRecipe(priced, recipe, cluster));
+  StepEstimate estimate = Price(priced, recipe, cluster, constants, RankBalance::kSlowest);
   estimate.binding = BindingTerm(estimate.breakdown, estimate.graph);
   AddInheritedNote(cluster.accelerator, recipe, &estimate.notes);
   if (cluster.accelerator.peak_matrix[recipe.gemm] == FlopsPerSecond(0)) {
@@ -99,6 +143,34 @@ Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, cons
                                          cluster.accelerator.id, DTypeName(recipe.gemm)));
   }
   return estimate;
+}
+
+Result<Seconds> StepLowerBound(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                               const StepConstants& constants) {
+  std::optional<Model> revised;
+  if (!recipe.structure.empty()) {
+    PORTOLAN_ASSIGN_OR_RETURN(revised, ApplyStructure(model, recipe));
+  }
+  const Model& priced = revised ? *revised : model;
+  PORTOLAN_RETURN_IF_ERROR(CheckRecipe(priced, recipe, cluster));
+  Recipe unsplit = recipe;
+  // Small tables stay replicated, as the recipe's threshold says; all others are whole, so that nothing is sent or
+  // written twice, and every rank does the mean.
+  if (recipe.sharding == Sharding::kAuto && recipe.tables.empty()) {
+    unsplit.sharding = Sharding::kTable;
+    const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(priced.embedding_optimizer);
+    for (const Table& table : priced.tables) {
+      const double bytes = table.rows * (static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value +
+                                         EmbeddingStateBytesPerRow(optimizer, table.dim).value);
+      if (bytes <= recipe.data_parallel_max.value) unsplit.tables[table.name] = {Sharding::kDataParallel, 1};
+    }
+  }
+  Seconds bound = Price(priced, unsplit, cluster, constants, RankBalance::kMean).step;
+  if (cluster.nodes() > 1 && unsplit.sharding == Sharding::kTable) {
+    unsplit.sharding = Sharding::kTableRow;
+    bound = std::min(bound, Price(priced, unsplit, cluster, constants, RankBalance::kMean).step);
+  }
+  return bound;
 }
 
 }  // namespace portolan

@@ -32,4 +32,9 @@ struct StepEstimate {
 Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
                                   const StepConstants& constants = SharedStepConstants());
 
+// A lower bound on the step over all ways to deal the recipe's tables to ranks: tables whole (nothing is sent twice),
+// every rank with the mean load, no memory limit; the other settings as the recipe has them.
+Result<Seconds> StepLowerBound(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                               const StepConstants& constants = SharedStepConstants());
+
 }  // namespace portolan

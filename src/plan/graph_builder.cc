@@ -34,6 +34,21 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
   return Add(name, Category::kGemm, Stream::kMain, GemmEstimate(shape, chip), std::move(after));
 }
 
+int GraphBuilder::OwnWeightGemm(const std::string& name, double m, double n, double k, GemmLayout layout,
+                                GemmEpilogue epilogue, std::vector<int> after, double count) {
+  if (recipe.grouped_products == GroupedProducts::kBatched || count <= 1) {
+    return Gemm(name, m, n, k, layout, epilogue, std::move(after), count);
+  }
+  const int task = Gemm(name, m, n, k, layout, epilogue, std::move(after));
+  Task& loop = graph.tasks[static_cast<size_t>(task)];
+  loop.estimate.compute *= count;
+  loop.estimate.memory *= count;
+  loop.estimate.launch *= count;
+  loop.estimate.total *= count;
+  loop.kernels = count;
+  return task;
+}
+
 int GraphBuilder::Pointwise(const std::string& name, double read, double written, std::vector<int> after) {
   ElementwiseShape shape;
   shape.read = Bytes(read);

@@ -33,6 +33,9 @@ class GraphBuilder {
   int Add(std::string name, Category category, Stream stream, const Estimate& estimate, std::vector<int> after);
   int Gemm(const std::string& name, double m, double n, double k, GemmLayout layout, GemmEpilogue epilogue,
            std::vector<int> after, double batch = 1);
+  // The same product for `count` sets of weights: one batched product, or a loop, as the recipe says.
+  int OwnWeightGemm(const std::string& name, double m, double n, double k, GemmLayout layout, GemmEpilogue epilogue,
+                    std::vector<int> after, double count);
   // A pointwise kernel that moves `read` and `written` bytes.
   int Pointwise(const std::string& name, double read, double written, std::vector<int> after);
 
@@ -68,8 +71,9 @@ struct EmbeddingWork {
   double dense_gradient_elements = 0;  // of replicated tables, all-reduced
   double local_output_elements = 0;    // pooled or unpooled elements of the local batch
   double local_unique_elements = 0;    // with dedup: distinct rows x dim of the local batch
+  double kernels = 1;                  // lookup launches of the busiest rank
   double input_bytes = 0;              // indices, dense features and labels copied from the host
 };
-EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& placement);
+EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& placement, RankBalance balance);
 
 }  // namespace portolan

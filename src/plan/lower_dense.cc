@@ -32,9 +32,9 @@ struct Forward {
       const bool active = (is_last ? mlp.last_activation : mlp.activation) != Activation::kNone;
       const bool fused = b.recipe.fusion == Fusion::kFull;
       const std::string name = block.name + "." + std::to_string(layer);
-      last = b.Gemm(name, samples, out, width, GemmLayout::kTN,
-                    active && fused ? GemmEpilogue::kBiasActivation : GemmEpilogue::kBias,
-                    last < 0 ? after : std::vector<int>{last}, groups);
+      last = b.OwnWeightGemm(name, samples, out, width, GemmLayout::kTN,
+                             active && fused ? GemmEpilogue::kBiasActivation : GemmEpilogue::kBias,
+                             last < 0 ? after : std::vector<int>{last}, groups);
       const double bytes = samples * groups * out * b.ActivationBytes();
       if (mlp.layer_norm) {
         last = b.Pointwise(name + ".norm", bytes, bytes, {last});
@@ -125,6 +125,7 @@ struct Forward {
                   b.local_batch);
   }
   int operator()(const SelectBlock&) { return b.Pointwise(block.name, OutBytes(), OutBytes(), after); }
+  int operator()(const SliceBlock&) { return after.empty() ? -1 : after.back(); }
   int operator()(const ReshapeBlock&) { return after.empty() ? -1 : after.back(); }
   int operator()(const TransformerBlock& body) {
     return LowerTransformerForward(b, block, body, std::move(after), saved);
@@ -166,11 +167,12 @@ struct Backward {
       if (!fused) start = {b.Pointwise(name + ".bias_grad", bytes, 4 * out * groups, start)};
       last = start.empty() ? -1 : start[0];
       if (layer > 0 || input_gradient == InputGradient::kNeeded) {
-        last = b.Gemm(name + ".dgrad", samples, width, out, GemmLayout::kNN,
-                      fused && layer > 0 ? GemmEpilogue::kActivationGradient : GemmEpilogue::kNone, start, groups);
+        last = b.OwnWeightGemm(name + ".dgrad", samples, width, out, GemmLayout::kNN,
+                               fused && layer > 0 ? GemmEpilogue::kActivationGradient : GemmEpilogue::kNone, start,
+                               groups);
         start = {last};
       }
-      last = b.Gemm(name + ".wgrad", out, width, samples, GemmLayout::kNT, GemmEpilogue::kNone, start, groups);
+      last = b.OwnWeightGemm(name + ".wgrad", out, width, samples, GemmLayout::kNT, GemmEpilogue::kNone, start, groups);
     }
     return last;
   }
@@ -249,6 +251,7 @@ struct Backward {
     return last;
   }
   int operator()(const SelectBlock&) { return b.Pointwise(block.name + ".grad", OutBytes(), InBytes(), after); }
+  int operator()(const SliceBlock&) { return after.empty() ? -1 : after.back(); }
   int operator()(const ReshapeBlock&) { return after.empty() ? -1 : after.back(); }
   int operator()(const TransformerBlock& body) { return LowerTransformerBackward(b, block, body, std::move(after)); }
   int operator()(const HstuBlock& body) { return LowerHstuBackward(b, block, body, std::move(after)); }

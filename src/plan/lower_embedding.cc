@@ -39,7 +39,8 @@ struct ShardCost {
   Estimate forward, sort, update;
   double sent_elements = 0;      // unpooled rows and, exchanged flat, pooled sums
   double unpooled_elements = 0;  // of them, rows as they are
-  double reduced_elements = 0;   // pooled sums that are first reduced inside the node
+  double tables = 0;
+  double reduced_elements = 0;  // pooled sums that are first reduced inside the node
 };
 
 void Accumulate(Estimate& total, const Estimate& part, double factor) {
@@ -50,7 +51,7 @@ void Accumulate(Estimate& total, const Estimate& part, double factor) {
 
 }  // namespace
 
-EmbeddingWork MeasureEmbeddings(const GraphBuilder& b, const Placement& placement) {
+EmbeddingWork MeasureEmbeddings(const GraphBuilder& b, const Placement& placement, RankBalance balance) {
   const Model& model = b.model;
   const Recipe& recipe = b.recipe;
   const int devices = b.cluster.devices;
@@ -63,7 +64,7 @@ EmbeddingWork MeasureEmbeddings(const GraphBuilder& b, const Placement& placemen
   EmbeddingWork work;
   std::vector<ShardCost> ranks(static_cast<size_t>(devices));
   double received_elements = 0;
-  double sort_launches = 0, update_launches = 0;
+  Seconds forward_launch, sort_launch, update_launch;  // fixed costs that tables of one launch share
 
   for (size_t t = 0; t < model.tables.size(); ++t) {
     const TablePlacement& place = placement.tables[t];
@@ -98,8 +99,9 @@ EmbeddingWork MeasureEmbeddings(const GraphBuilder& b, const Placement& placemen
     const Seconds zeros = Bytes(empty * dim * output_bytes) / b.chip.hbm_sustained;
     cost.forward.memory += zeros;
     cost.forward.total += zeros;
-    sort_launches = std::max(sort_launches, cost.sort.launch.value);
-    update_launches = std::max(update_launches, cost.update.launch.value);
+    forward_launch = std::max(forward_launch, cost.forward.launch);
+    sort_launch = std::max(sort_launch, cost.sort.launch);
+    update_launch = std::max(update_launch, cost.update.launch);
     if (copies && devices > 1) {
       // The gradient is dense: the optimizer passes over the whole table.
       DenseOptimizerShape dense;
@@ -144,25 +146,41 @@ EmbeddingWork MeasureEmbeddings(const GraphBuilder& b, const Placement& placemen
       sum.sent_elements += cost.sent_elements * factor;
       sum.unpooled_elements += cost.unpooled_elements * factor;
       sum.reduced_elements += cost.reduced_elements;
+      sum.tables += 1;
     }
   }
 
   double sent = 0, reduced = 0;
-  const ShardCost* slowest = &ranks[0];
+  ShardCost waited = ranks[0];
+  ShardCost total;
+  const auto time_of = [](const ShardCost& rank) { return rank.forward.total + rank.sort.total + rank.update.total; };
   for (const ShardCost& rank : ranks) {
     sent = std::max(sent, rank.sent_elements);
     reduced = std::max(reduced, rank.reduced_elements);
     work.owner_unpooled_elements = std::max(work.owner_unpooled_elements, rank.unpooled_elements);
-    const Seconds time = rank.forward.total + rank.sort.total + rank.update.total;
-    if (time > slowest->forward.total + slowest->sort.total + slowest->update.total) slowest = &rank;
+    if (time_of(rank) > time_of(waited)) waited = rank;
+    Accumulate(total.forward, rank.forward, 1.0 / devices);
+    Accumulate(total.sort, rank.sort, 1.0 / devices);
+    Accumulate(total.update, rank.update, 1.0 / devices);
+    total.sent_elements += rank.sent_elements / devices;
+    total.reduced_elements += rank.reduced_elements / devices;
+    total.unpooled_elements += rank.unpooled_elements / devices;
+    total.tables += rank.tables / devices;
   }
-  work.forward = slowest->forward;
-  work.index_sort = slowest->sort;
-  work.backward = slowest->update;
+  if (balance == RankBalance::kMean) {
+    waited = total;
+    sent = total.sent_elements;
+    reduced = total.reduced_elements;
+    work.owner_unpooled_elements = total.unpooled_elements;
+  }
+  work.forward = waited.forward;
+  work.index_sort = waited.sort;
+  work.backward = waited.update;
   if (work.forward.total.value > 0) {
-    work.forward.launch = b.chip.kernel_fixed;
-    work.index_sort.launch = Seconds(sort_launches);
-    work.backward.launch = Seconds(update_launches);
+    work.kernels = recipe.table_kernels == TableKernels::kPerTable ? std::max(1.0, waited.tables) : 1.0;
+    work.forward.launch = work.kernels * forward_launch;
+    work.index_sort.launch = work.kernels * sort_launch;
+    work.backward.launch = work.kernels * update_launch;
     for (Estimate* estimate : {&work.forward, &work.index_sort, &work.backward}) estimate->total += estimate->launch;
   }
   const double busiest = std::max(sent, received_elements);

@@ -53,8 +53,8 @@ int Projection(GraphBuilder& b, const std::string& name, double tokens, double o
   const double shared = std::max(0.0, tokens - own * b.local_batch);
   int last = shared > 0 ? b.Gemm(name, shared, out, in, GemmLayout::kTN, GemmEpilogue::kNone, after) : -1;
   if (own > 0) {
-    last = b.Gemm(name + ".own", b.local_batch, out, in, GemmLayout::kTN, GemmEpilogue::kNone,
-                  last < 0 ? after : std::vector<int>{last}, own);
+    last = b.OwnWeightGemm(name + ".own", b.local_batch, out, in, GemmLayout::kTN, GemmEpilogue::kNone,
+                           last < 0 ? after : std::vector<int>{last}, own);
   }
   return last;
 }
@@ -70,8 +70,10 @@ int ProjectionGrad(GraphBuilder& b, const std::string& name, double tokens, doub
     start = {last};
   }
   if (own > 0) {
-    last = b.Gemm(name + ".own.dgrad", b.local_batch, in, out, GemmLayout::kNN, GemmEpilogue::kNone, start, own);
-    last = b.Gemm(name + ".own.wgrad", out, in, b.local_batch, GemmLayout::kNT, GemmEpilogue::kNone, {last}, own);
+    last =
+        b.OwnWeightGemm(name + ".own.dgrad", b.local_batch, in, out, GemmLayout::kNN, GemmEpilogue::kNone, start, own);
+    last =
+        b.OwnWeightGemm(name + ".own.wgrad", out, in, b.local_batch, GemmLayout::kNT, GemmEpilogue::kNone, {last}, own);
   }
   return last;
 }

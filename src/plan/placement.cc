@@ -39,31 +39,52 @@ int SplitCount(double bytes, double bytes_limit, int max_shards) {
   return shards;
 }
 
-// One bin a rank, or a node when whole tables are dealt to nodes.
+// Load and bytes of every device, and of every node: a shard goes to one device or, split by row, to all of one node.
+enum class Unit { kDevice, kNode };
 class Bins {
  public:
-  explicit Bins(int count, double capacity) : load_(count, 0.0), bytes_(count, 0.0), capacity_(capacity) {}
+  Bins(int nodes, int per_node, double capacity) : per_node_(per_node), capacity_(capacity) {
+    devices_.assign(static_cast<size_t>(nodes * per_node), {});
+    nodes_.assign(static_cast<size_t>(nodes), {});
+  }
 
-  // The least loaded bin with room that does not hold a shard of this table yet; else the least filled one.
-  int Take(const Shard& shard, const std::vector<int>& taken) {
+  // The least loaded device (or node) with room that does not hold a shard of this table yet; else the least filled
+  // one.
+  int Take(const Shard& shard, Unit unit, const std::vector<int>& taken) {
+    const std::vector<Bin>& bins = unit == Unit::kNode ? nodes_ : devices_;
+    const double capacity = unit == Unit::kNode ? capacity_ * per_node_ : capacity_;
     int best = -1, emptiest = -1;
-    for (int bin = 0; bin < static_cast<int>(load_.size()); ++bin) {
-      if (std::find(taken.begin(), taken.end(), bin) != taken.end()) continue;
-      if (emptiest < 0 || bytes_[bin] < bytes_[emptiest]) emptiest = bin;
-      if (bytes_[bin] + shard.bytes > capacity_) continue;
-      if (best < 0 || load_[bin] < load_[best]) best = bin;
+    for (int i = 0; i < static_cast<int>(bins.size()); ++i) {
+      if (std::find(taken.begin(), taken.end(), i) != taken.end()) continue;
+      const Bin& bin = bins[static_cast<size_t>(i)];
+      if (emptiest < 0 || bin.bytes < bins[static_cast<size_t>(emptiest)].bytes) emptiest = i;
+      if (bin.bytes + shard.bytes > capacity) continue;
+      if (best < 0 || bin.load < bins[static_cast<size_t>(best)].load) best = i;
     }
     if (best < 0) best = emptiest < 0 ? 0 : emptiest;
-    load_[best] += shard.load;
-    bytes_[best] += shard.bytes;
+    const int first = unit == Unit::kNode ? best * per_node_ : best;
+    const int count = unit == Unit::kNode ? per_node_ : 1;
+    for (int d = first; d < first + count; ++d) devices_[static_cast<size_t>(d)].Add(shard, 1.0 / count);
+    nodes_[static_cast<size_t>(first / per_node_)].Add(shard, 1.0);
     return best;
   }
 
-  double Fullest() const { return *std::max_element(load_.begin(), load_.end()); }
+  double Fullest() const {
+    double fullest = 0;
+    for (const Bin& device : devices_) fullest = std::max(fullest, device.load);
+    return fullest;
+  }
 
  private:
-  std::vector<double> load_;
-  std::vector<double> bytes_;
+  struct Bin {
+    double load = 0, bytes = 0;
+    void Add(const Shard& shard, double share) {
+      load += shard.load * share;
+      bytes += shard.bytes * share;
+    }
+  };
+  std::vector<Bin> devices_, nodes_;
+  int per_node_;
   double capacity_;
 };
 
@@ -124,26 +145,29 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
                                                                  std::min<int64_t>(devices, model.tables[t].dim)));
     }
     if (place.sharding == Sharding::kRow) place.row_shards = devices;
-    if (place.sharding == Sharding::kTableRow) place.row_shards = std::min(devices, cluster.devices_per_node);
     open[t] = place.sharding != Sharding::kDataParallel && place.sharding != Sharding::kRow;
   }
 
   // On several nodes the slower link decides: tables dealt to nodes and split by row inside them send one partial sum a
   // sample and node through the NICs instead of one a shard.
-  const bool by_node = cluster.nodes() > 1 && cluster.devices_per_node > 1 && recipe.sharding == Sharding::kAuto &&
+  const int per_node = std::min(devices, cluster.devices_per_node);
+  const int nodes = devices / per_node;
+  const bool by_node = nodes > 1 && per_node > 1 && recipe.sharding == Sharding::kAuto &&
                        cluster.scale_out.device_peak < cluster.scale_up.device_peak;
-  placement.exchanges_within_node_first = by_node || recipe.sharding == Sharding::kTableRow;
-  const int bins = placement.exchanges_within_node_first ? cluster.nodes() : devices;
-  const int per_bin = devices / bins;
-  const double capacity = memory_per_device.value * per_bin;
+  const auto unit_of = [&](size_t t) {
+    const Sharding sharding = placement.tables[t].sharding;
+    return sharding == Sharding::kTableRow || (sharding == Sharding::kAuto && by_node) ? Unit::kNode : Unit::kDevice;
+  };
 
-  // Row shards of kAuto tables: as few as their size allows, then the hottest shard is halved as long as that lowers
-  // the load of the fullest bin.
+  // Shards of kAuto tables: as few as their size allows, then the hottest shard is halved as long as that lowers the
+  // load of the fullest device.
   std::vector<int> counts(table_count, 0);
   for (size_t t = 0; t < table_count; ++t) {
     if (!open[t]) continue;
+    const bool node = unit_of(t) == Unit::kNode;
     counts[t] = placement.tables[t].sharding == Sharding::kAuto
-                    ? SplitCount(weight_bytes[t] + state_bytes[t], capacity * 0.5, bins)
+                    ? SplitCount(weight_bytes[t] + state_bytes[t],
+                                 memory_per_device.value * (node ? per_node : 1) * 0.5, node ? nodes : devices)
                     : placement.tables[t].column_shards;
   }
   const auto shard_load = [&](size_t t, int count) {
@@ -151,7 +175,7 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
     if (placement.tables[t].sharding != Sharding::kAuto) return dim * (lookups[t] + weight * outputs[t]) / count;
     return dim * (lookups[t] / count + weight * outputs[t]);  // every row shard sends a partial sum
   };
-  const auto deal = [&](const std::vector<int>& shard_counts, std::vector<std::vector<int>>* ranks) {
+  const auto deal = [&](const std::vector<int>& shard_counts, std::vector<std::vector<int>>* places) {
     std::vector<Shard> shards;
     for (size_t t = 0; t < table_count; ++t) {
       for (int s = 0; s < shard_counts[t]; ++s) {
@@ -160,52 +184,49 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
       }
     }
     std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) { return a.load > b.load; });
-    Bins bin_state(bins, capacity);
-    ranks->assign(table_count, {});
+    Bins bins(nodes, per_node, memory_per_device.value);
+    places->assign(table_count, {});
     for (const Shard& shard : shards) {
-      std::vector<int>& taken = (*ranks)[static_cast<size_t>(shard.table)];
-      taken.push_back(bin_state.Take(shard, taken));
+      std::vector<int>& taken = (*places)[static_cast<size_t>(shard.table)];
+      taken.push_back(bins.Take(shard, unit_of(static_cast<size_t>(shard.table)), taken));
     }
-    return bin_state.Fullest();
+    return bins.Fullest();
   };
-  std::vector<std::vector<int>> best_ranks, ranks;
-  double best = deal(counts, &best_ranks);
+  std::vector<std::vector<int>> best_places, places;
+  double best = deal(counts, &best_places);
   std::vector<int> trial = counts;
   for (int attempt = 0; attempt < kSplitAttempts; ++attempt) {
     int hottest = -1;
     for (size_t t = 0; t < table_count; ++t) {
-      if (!open[t] || placement.tables[t].sharding != Sharding::kAuto || 2 * trial[t] > bins) continue;
+      if (!open[t] || placement.tables[t].sharding != Sharding::kAuto) continue;
+      if (2 * trial[t] > (unit_of(t) == Unit::kNode ? nodes : devices)) continue;
       if (hottest < 0 || shard_load(t, trial[t]) > shard_load(static_cast<size_t>(hottest), trial[hottest])) {
         hottest = static_cast<int>(t);
       }
     }
     if (hottest < 0) break;
     trial[static_cast<size_t>(hottest)] *= 2;
-    const double fullest = deal(trial, &ranks);
+    const double fullest = deal(trial, &places);
     if (fullest >= best) continue;
     best = fullest;
-    best_ranks = ranks;
+    best_places = places;
     counts = trial;
-  }
-  for (size_t t = 0; t < table_count; ++t) {
-    if (!open[t]) continue;
-    placement.tables[t].ranks = best_ranks[t];
-    if (placement.tables[t].sharding == Sharding::kAuto) placement.tables[t].row_shards = counts[t];
   }
   for (size_t t = 0; t < table_count; ++t) {
     TablePlacement& place = placement.tables[t];
     if (!open[t]) continue;
-    if (placement.exchanges_within_node_first) {
-      std::vector<int> devices_of_nodes;
-      for (const int node : place.ranks) {
-        for (int d = 0; d < per_bin; ++d) devices_of_nodes.push_back(node * per_bin + d);
+    if (unit_of(t) == Unit::kNode) {
+      for (const int node : best_places[t]) {
+        for (int d = 0; d < per_node; ++d) place.ranks.push_back(node * per_node + d);
       }
-      place.row_shards = static_cast<int>(devices_of_nodes.size());
-      place.ranks = std::move(devices_of_nodes);
+      place.row_shards = static_cast<int>(place.ranks.size());
       place.sharding = Sharding::kTableRow;
-    } else if (place.sharding == Sharding::kAuto) {
-      place.sharding = place.row_shards > 1 ? Sharding::kRow : Sharding::kTable;
+      continue;
     }
+    place.ranks = best_places[t];
+    if (place.sharding != Sharding::kAuto) continue;
+    place.row_shards = counts[t];
+    place.sharding = place.row_shards > 1 ? Sharding::kRow : Sharding::kTable;
   }
 
   for (size_t t = 0; t < table_count; ++t) {

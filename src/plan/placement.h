@@ -28,7 +28,6 @@ struct RankLoad {
 struct Placement {
   std::vector<TablePlacement> tables;  // as Model::tables
   std::vector<RankLoad> ranks;
-  bool exchanges_within_node_first = false;  // kTableRow tables: reduce inside the node, then between nodes
 };
 
 // Lays the tables out as the recipe says. kAuto: replicate tables whose weights and state are at most

@@ -25,8 +25,8 @@ double StepConstants::Factor(Category category, Fusion fusion) const {
   PORTOLAN_CHECK(false, "category without a factor");
 }
 
-// Fitted 2026-11-30 by tools/fit_step_constants to the seven entries of data/validation marked `use: fit` (DCNv2 on A100,
-// H100 and B200, OneTrans on B200 and MI355X, DLRMv4 on MI350X), each held near a micro-benchmark's prior
+// Fitted 2026-11-30 by tools/fit_step_constants to the seven entries of data/validation marked `use: fit` (DCNv2 on
+// A100, H100 and B200, OneTrans on B200 and MI355X, DLRMv4 on MI350X), each held near a micro-benchmark's prior
 // (fit_constants.cc). Leaving out any chip moves its own steps by less than 7 points; fit_constants_test.cc repeats it.
 StepConstants SharedStepConstants() {
   StepConstants constants;

@@ -20,8 +20,9 @@ constexpr double kUnfusedOptimizerPasses = 20.0 / 7.0;
 
 class StepLowering {
  public:
-  StepLowering(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement)
-      : b_(model, recipe, cluster), embeddings_(MeasureEmbeddings(b_, placement)) {
+  StepLowering(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement,
+               RankBalance balance, StepPart part)
+      : b_(model, recipe, cluster), embeddings_(MeasureEmbeddings(b_, placement, balance)), part_(part) {
     across_nodes_ = cluster;
     across_nodes_.devices = cluster.nodes();
     across_nodes_.devices_per_node = 1;
@@ -43,6 +44,7 @@ class StepLowering {
  private:
   const Model& model() const { return b_.model; }
   const Recipe& recipe() const { return b_.recipe; }
+  Task& TaskAt(int index) { return b_.graph.tasks[static_cast<size_t>(index)]; }
   bool HasEmbeddings() const { return embeddings_.forward.total.value > 0; }
   Stream EmbeddingStream() const {
     return recipe().concurrency == Concurrency::kMultiStream ? Stream::kEmbedding : Stream::kMain;
@@ -123,6 +125,7 @@ class StepLowering {
     }
     embedding_forward_ = b_.Add("embedding", Category::kEmbeddingForward, EmbeddingStream(),
                                 WithDirectStores(embeddings_.forward, recipe().embedding_forward_comm), after);
+    TaskAt(embedding_forward_).kernels = embeddings_.kernels;
     if (recipe().concurrency == Concurrency::kMultiStream) {
       index_sort_ = b_.Add("index_sort", Category::kEmbeddingBackward, Stream::kEmbedding, embeddings_.index_sort,
                            {embedding_forward_});
@@ -237,7 +240,7 @@ class StepLowering {
   }
 
   void ReduceGradients(int after) {
-    if (b_.cluster.devices == 1 || gradient_elements_ <= 0) return;
+    if (part_ == StepPart::kAccumulate || b_.cluster.devices == 1 || gradient_elements_ <= 0) return;
     const double bytes = gradient_elements_ * SizeOf(recipe().dense_gradient_comm).value;
     gradient_elements_ = 0;
     const bool sharded = recipe().dense_parallelism != DenseParallelism::kReplicated;
@@ -303,6 +306,10 @@ class StepLowering {
   }
 
   void Finish() {
+    if (part_ == StepPart::kAccumulate) {
+      LinkSteps(static_cast<int>(b_.graph.tasks.size()) - 1);
+      return;
+    }
     gradient_elements_ += embeddings_.dense_gradient_elements;
     ReduceGradients(static_cast<int>(b_.graph.tasks.size()) - 1);
     std::vector<int> after = reduced_;
@@ -355,6 +362,7 @@ class StepLowering {
 
   GraphBuilder b_;
   EmbeddingWork embeddings_;
+  StepPart part_;
   Cluster across_nodes_;
   std::vector<bool> needs_embeddings_;
   std::vector<std::vector<int>> consumers_;
@@ -367,8 +375,9 @@ class StepLowering {
 
 const char* CategoryName(Category category) { return kCategoryNames[static_cast<size_t>(category)]; }
 
-StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement) {
-  return StepLowering(model, recipe, cluster, placement).Build();
+StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement,
+                         RankBalance balance, StepPart part) {
+  return StepLowering(model, recipe, cluster, placement, balance, part).Build();
 }
 
 }  // namespace portolan

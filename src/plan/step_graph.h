@@ -52,7 +52,19 @@ struct StepGraph {
   double exchange_buffer_bytes = 0;
 };
 
+// Whose embedding work a step waits for.
+enum class RankBalance {
+  kSlowest,  // the rank with the most to do
+  kMean,     // an ideal balance of the same shards: a lower bound over all ways to deal them
+};
+// Which micro-batch of an accumulated step.
+enum class StepPart {
+  kWhole,       // with the reduction of the dense gradients and the dense optimizer
+  kAccumulate,  // without
+};
+
 // Lowers a model under a recipe to priced tasks. Sizes are per device with local batch = global batch / devices.
-StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement);
+StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement,
+                         RankBalance balance = RankBalance::kSlowest, StepPart part = StepPart::kWhole);
 
 }  // namespace portolan

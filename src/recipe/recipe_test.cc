@@ -118,35 +118,52 @@ TEST(RecipeTest, Errors) {
     const char* error;
   };
   const Case cases[] = {
-      {"global_batch: 64\n", ""},
-      {"precision: {gemm: fp12}\n", ""},
-      {"precision: {activation: fp8}\n", ""},
-      {"precision: {index: fp32}\n", ""},
-      {"precision: {gem: fp16}\n", ""},
-      {"precision: [fp16]\n", ""},
-      {"embedding: {sharding: rows}\n", ""},
-      {"embedding: {data_parallel_max_bytes: -1}\n", ""},
-      {"embedding: {data_parallel_max_bytes: nan}\n", ""},
-      {"embedding: {optimizer: adamw}\n", ""},
-      {"embedding:\n  tables:\n    t: {sharding: column, shards: 0}\n", ""},
-      {"embedding:\n  tables:\n    t: {shard: column}\n", ""},
-      {"embedding:\n  tables:\n    t: row\n", ""},
-      {"communication: {pipeline: all}\n", ""},
-      {"execution: {fusion: partial}\n", ""},
-      {"execution: {recompute: some}\n", ""},
-      {"execution: {recompute: {a: b}}\n", ""},
-      {"execution: {recompute: [[a]]}\n", ""},
-      {"execution: {reserve_bytes: -1}\n", ""},
-      {"execution: {launch: yes}\n", ""},
-      {"source: 1\nsource: 2\n", ""},
+      {"global_batch: 64\n", "r.yaml:1: exactly one of 'global_batch' and 'local_batch' is required"},
+      {"precision: {gemm: fp12}\n",
+       "r.yaml:3: precision.gemm: must be one of fp64, fp32, tf32, fp16, bf16, fp8, fp8_e4m3, fp8_e5m2, mxfp8, mxfp6, "
+       "mxfp4, int8, got 'fp12'; did you mean 'fp32'?"},
+      {"precision: {activation: fp8}\n", "r.yaml:3: precision.activation: must be one of fp32, fp16, bf16, got 'fp8'"},
+      {"precision: {index: fp32}\n", "r.yaml:3: precision.index: must be one of int32, int64, got 'fp32'"},
+      {"precision: {gem: fp16}\n",
+       "r.yaml:3: precision.gem: unknown key; accepted: gemm, activation, normalization, embedding_row, "
+       "embedding_output, index; did you mean 'gemm'?"},
+      {"precision: [fp16]\n", "r.yaml:3: precision: must be a map, got a list"},
+      {"embedding: {sharding: rows}\n",
+       "r.yaml:3: embedding.sharding: must be one of auto, data_parallel, table, column, row, table_row, got 'rows'; "
+       "did you mean 'row'?"},
+      {"embedding: {data_parallel_max_bytes: -1}\n",
+       "r.yaml:3: embedding.data_parallel_max_bytes: must be between 0 and 1000000000000000, got '-1'"},
+      {"embedding: {data_parallel_max_bytes: nan}\n",
+       "r.yaml:3: embedding.data_parallel_max_bytes: must be a finite number, got 'nan'"},
+      {"embedding: {optimizer: adamw}\n",
+       "r.yaml:3: embedding.optimizer: must be one of sgd, adagrad, rowwise_adagrad, adam, rowwise_adam, got 'adamw'; "
+       "did you mean 'adam'?"},
+      {"embedding:\n  tables:\n    t: {sharding: column, shards: 0}\n",
+       "r.yaml:5: embedding.tables.t.shards: must be between 1 and 1048576, got '0'"},
+      {"embedding:\n  tables:\n    t: {shard: column}\n",
+       "r.yaml:5: embedding.tables.t.shard: unknown key; accepted: sharding, shards; did you mean 'shards'?"},
+      {"embedding:\n  tables:\n    t: row\n", "r.yaml:5: embedding.tables.t: must be a map, got 'row'"},
+      {"communication: {pipeline: all}\n",
+       "r.yaml:3: communication.pipeline: must be one of none, index_exchange, embedding, got 'all'"},
+      {"execution: {fusion: partial}\n",
+       "r.yaml:3: execution.fusion: must be one of full, compiled, eager, got 'partial'"},
+      {"execution: {recompute: some}\n",
+       "r.yaml:3: execution.recompute: must be one of none, cheap, all, got 'some'; did you mean 'none'?"},
+      {"execution: {recompute: {a: b}}\n", "r.yaml:3: execution.recompute: must be one of none, cheap, all, got a map"},
+      {"execution: {recompute: [[a]]}\n", "r.yaml:3: execution.recompute[0]: must be text, got a list"},
+      {"execution: {reserve_bytes: -1}\n",
+       "r.yaml:3: execution.reserve_bytes: must be between 0 and 1000000000000000, got '-1'"},
+      {"execution: {launch: yes}\n", "r.yaml:3: execution.launch: must be one of graph, stream, got 'yes'"},
+      {"source: 1\nsource: 2\n", "r.yaml:4: key 'source' stands twice in one map; it is first given on line 3"},
   };
   for (const Case& c : cases)
     EXPECT_EQ(ErrorOf(std::string("recipe: r\nlocal_batch: 64\n") + c.text), c.error) << c.text;
-  EXPECT_EQ(ErrorOf("recipe: r\n"), "");
-  EXPECT_EQ(ErrorOf("local_batch: 1\n"), "");
-  EXPECT_EQ(ErrorOf("recipe: r\nlocal_batch: 0\n"), "");
-  EXPECT_EQ(ErrorOf("recipe: r\nlocal_batch: 2.5\n"), "");
-  EXPECT_EQ(ErrorOf("hello"), "");
+  EXPECT_EQ(ErrorOf("recipe: r\n"), "r.yaml:1: exactly one of 'global_batch' and 'local_batch' is required");
+  EXPECT_EQ(ErrorOf("local_batch: 1\n"), "r.yaml:1: recipe: is required but missing");
+  EXPECT_EQ(ErrorOf("recipe: r\nlocal_batch: 0\n"),
+            "r.yaml:2: local_batch: must be between 1 and 1000000000000, got '0'");
+  EXPECT_EQ(ErrorOf("recipe: r\nlocal_batch: 2.5\n"), "r.yaml:2: local_batch: must be a whole number, got '2.5'");
+  EXPECT_EQ(ErrorOf("hello"), "r.yaml:1: must be a map, got 'hello'");
 }
 
 TEST(RecipeTest, UnknownKeysNameTheNearestOne) {

@@ -1,0 +1,141 @@
+#include "plan/dividend.h"
+
+#include <cmath>
+#include <functional>
+#include <optional>
+
+namespace portolan {
+namespace {
+
+constexpr double kLargestFactor = 64;
+constexpr double kTimeTolerance = 1.005;
+
+// A model and recipe scaled by a factor, or nothing when the shapes do not allow it.
+struct Scaled {
+  Model model;
+  Recipe recipe;
+  double time_factor = 1;  // by which the time budget grows
+};
+using Scaling = std::function<std::optional<Scaled>(const Model&, const Recipe&, double)>;
+
+std::optional<Scaled> ScaleRows(const Model& model, const Recipe& recipe, double factor) {
+  Scaled scaled{model, recipe};
+  for (Table& table : scaled.model.tables) table.rows = std::floor(table.rows * factor);
+  return scaled;
+}
+
+std::optional<Scaled> ScaleDimension(const Model& model, const Recipe& recipe, double factor) {
+  Scaled scaled{model, recipe};
+  for (Table& table : scaled.model.tables) {
+    table.dim = static_cast<int64_t>(std::floor(static_cast<double>(table.dim) * factor));
+  }
+  if (!scaled.model.InferShapes()) return std::nullopt;
+  return scaled;
+}
+
+std::optional<Scaled> ScaleSequence(const Model& model, const Recipe& recipe, double factor) {
+  Scaled scaled{model, recipe};
+  bool any = false;
+  const auto is_history = [](double tokens) { return tokens > 16; };
+  for (size_t g = 0; g < scaled.model.groups.size(); ++g) {
+    FeatureGroup& group = scaled.model.groups[g];
+    if (group.pooling != Pooling::kNone || !is_history(group.tokens)) continue;
+    any = true;
+    group.tokens *= factor;
+    for (Feature& feature : scaled.model.features) {
+      if (feature.group == static_cast<int>(g)) feature.lookups *= factor;
+    }
+  }
+  for (DenseInput& input : scaled.model.dense_inputs) {
+    if (is_history(input.shape.tokens)) input.shape.tokens *= factor;
+  }
+  for (Block& block : scaled.model.blocks) {
+    if (auto* transformer = std::get_if<TransformerBlock>(&block.body)) {
+      const double own = transformer->own_weight_tokens;
+      for (auto* counts : {&transformer->query_tokens, &transformer->key_tokens}) {
+        for (double& count : *counts) count = own + (count - own) * factor;
+      }
+    } else if (auto* select = std::get_if<SelectBlock>(&block.body); select != nullptr && is_history(select->tokens)) {
+      select->tokens *= factor;
+    }
+  }
+  if (!any || !scaled.model.InferShapes()) return std::nullopt;
+  return scaled;
+}
+
+std::optional<Scaled> ScaleBatch(const Model& model, const Recipe& recipe, double factor) {
+  Scaled scaled{model, recipe, factor};
+  if (recipe.global_batch > 0) {
+    scaled.recipe.global_batch = static_cast<int64_t>(static_cast<double>(recipe.global_batch) * factor);
+  } else {
+    scaled.recipe.local_batch = static_cast<int64_t>(static_cast<double>(recipe.local_batch) * factor);
+  }
+  return scaled;
+}
+
+enum class Verdict { kFits, kMemory, kTime, kImpossible };
+
+Verdict Try(const Scaling& scaling, const Model& model, const Recipe& recipe, const Cluster& cluster, Seconds budget,
+            double factor) {
+  const std::optional<Scaled> scaled = scaling(model, recipe, factor);
+  if (!scaled) return Verdict::kImpossible;
+  const Result<StepEstimate> estimate = EstimateStep(scaled->model, scaled->recipe, cluster);
+  if (!estimate) return Verdict::kImpossible;
+  if (!estimate->memory.Fits()) return Verdict::kMemory;
+  return estimate->step <= scaled->time_factor * kTimeTolerance * budget ? Verdict::kFits : Verdict::kTime;
+}
+
+// The largest factor that fits, in [1, kLargestFactor]; *limit says what stops it.
+std::optional<double> LargestFactor(const Scaling& scaling, const Model& model, const Recipe& recipe,
+                                    const Cluster& cluster, Seconds budget, std::string* limit) {
+  double low = 1, high = kLargestFactor;
+  Verdict stopped = Try(scaling, model, recipe, cluster, budget, 1);
+  if (stopped == Verdict::kImpossible) return std::nullopt;
+  if (stopped == Verdict::kFits) {
+    stopped = Try(scaling, model, recipe, cluster, budget, high);
+    if (stopped == Verdict::kImpossible) stopped = Try(scaling, model, recipe, cluster, budget, 2);
+    if (stopped == Verdict::kImpossible) return std::nullopt;
+    if (stopped == Verdict::kFits) {
+      *limit = "the search's end (64x)";
+      return high;
+    }
+    while (high / low > 1.01) {
+      const double middle = std::sqrt(low * high);
+      const Verdict verdict = Try(scaling, model, recipe, cluster, budget, middle);
+      if (verdict == Verdict::kFits) {
+        low = middle;
+      } else {
+        high = middle;
+        stopped = verdict;
+      }
+    }
+  }
+  *limit = stopped == Verdict::kMemory ? "memory" : "time";
+  return low;
+}
+
+}  // namespace
+
+std::vector<Dividend> CapacityDividends(const Model& model, const Cluster& from, const Recipe& from_recipe,
+                                        Seconds from_step, const Cluster& to, const Recipe& to_recipe,
+                                        Seconds to_budget) {
+  const std::pair<const char*, Scaling> dimensions[] = {{"table rows", ScaleRows},
+                                                        {"embedding dimension", ScaleDimension},
+                                                        {"sequence length", ScaleSequence},
+                                                        {"local batch", ScaleBatch}};
+  std::vector<Dividend> dividends;
+  for (const auto& [name, scaling] : dimensions) {
+    Dividend dividend;
+    dividend.dimension = name;
+    std::string ignored;
+    const auto here = LargestFactor(scaling, model, to_recipe, to, to_budget, &dividend.limit);
+    const auto there = LargestFactor(scaling, model, from_recipe, from, from_step, &ignored);
+    if (!here || !there) continue;
+    dividend.factor = *here;
+    dividend.factor_from = *there;
+    dividends.push_back(std::move(dividend));
+  }
+  return dividends;
+}
+
+}  // namespace portolan

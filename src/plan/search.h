@@ -1,0 +1,50 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan/estimate_step.h"
+#include "plan/objective.h"
+#include "recipe/rules/rule.h"
+
+namespace portolan {
+
+struct SearchOptions {
+  std::set<std::string> allow;  // names of rules of class kChangesMaths that may be used
+  enum class Structure { kKeep, kRevise } structure = Structure::kRevise;
+};
+
+// A change that the search took, with the state before and after it.
+struct Step {
+  Change change;
+  Seconds before, after;
+  Bytes memory_before, memory_after;
+  std::string binding_before, binding_after;
+  std::array<Seconds, kCategoryCount> busy_before{}, busy_after{};
+  bool repair = false;  // taken so that the model fits, not for speed
+};
+
+// A setting that was tried at the end of the search and not taken.
+struct Rejected {
+  std::string rule, option, reason;
+};
+
+struct SearchResult {
+  Recipe recipe;
+  StepEstimate estimate;  // of `recipe`; !estimate.memory.Fits() when nothing fits
+  std::vector<Step> steps;
+  std::vector<Rejected> rejected;
+  Seconds lower_bound;  // over all placements of the tables under the settings found, StepLowerBound
+  double gap = 0;       // step / lower_bound - 1
+  int estimates = 0;    // how many recipes were priced
+};
+
+// Finds the fastest recipe that fits, from `start`. First, if `start` does not fit, the settings that make it fit at
+// the least cost (repairs). Then rule by rule, in their order: price every setting a rule proposes and take the best
+// that improves the objective by more than 0.1 %, until a whole round takes nothing; then pairs of settings of rules
+// that trade memory for time, since one may pay only together with another. Deterministic.
+Result<SearchResult> SearchRecipe(const Model& model, const Recipe& start, const Cluster& cluster,
+                                  const SearchOptions& options);
+
+}  // namespace portolan

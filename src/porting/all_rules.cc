@@ -1,0 +1,37 @@
+#include "porting/rule.h"
+#include "porting/rules/rules.h"
+
+namespace portolan {
+
+const std::vector<Rule>& AllRules() {
+  static const auto* rules = new std::vector<Rule>{
+      {"include", "CUDA's headers become HIP's", ApplyIncludes},
+      {"symbol-argument", "A __device__ variable handed to the runtime goes through HIP_SYMBOL", ApplySymbolArguments},
+      {"kernel-pointer", "A kernel handed to the runtime becomes a const void *", ApplyKernelPointerArguments},
+      {"compiler-guard", "__CUDA_ARCH__, __CUDACC__ and __NVCC__ take HIP's meaning", ApplyCompilerGuards},
+      {"warp-sync", "Warp-synchronous builtins with 32-bit masks", ApplyWarpSync},
+      {"shuffle-width", "Shuffles without a width mix two 32-lane teams on 64 lanes", ApplyShuffleWidth},
+      {"ballot-narrowed", "A 64-bit ballot kept in 32 bits", ApplyBallotNarrowed},
+      {"warp-size", "warpSize is 64, or no constant", ApplyWarpSize},
+      {"lane-arithmetic", "Constants that fix a warp's width at 32", ApplyLaneArithmetic},
+      {"launch-bounds", "The second launch bound has another unit", ApplyLaunchBounds},
+      {"inline-ptx", "PTX in asm()", ApplyInlinePtx},
+      {"device-intrinsic", "Device functions that HIP lacks", ApplyDeviceIntrinsics},
+      {"cub", "CUB becomes hipCUB; logical warps keep 32 threads", ApplyCub},
+      {"thrust-policy", "thrust::cuda policies", ApplyThrustPolicy},
+      {"cooperative-groups", "What HIP's cooperative groups lack", ApplyCooperativeGroups},
+      {"tensor-core", "nvcuda::wmma, mma.sync and their kin", ApplyTensorCores},
+      {"texture", "Textures on a chip without image instructions", ApplyTextures},
+      {"shared-memory", "More shared memory than the LDS of a compute unit", ApplySharedMemory},
+      {"libcudacxx", "cuda:: and cuda::std::", ApplyLibcudacxx},
+      {"fp8", "8-bit floats differ by chip", ApplyFp8},
+      {"warp-synchronous", "Reductions that rely on lock-step warps", ApplyWarpSynchronous},
+      {"spin-lock", "Locks that need independent thread scheduling", ApplySpinLock},
+      {"dynamic-parallelism", "Kernels launched from kernels", ApplyDynamicParallelism},
+      {"atomic-overload", "Atomics and operators that HIP defines already", ApplyAtomicOverloads},
+      {"rename-api", "cudaX, cuX, cublasX ... become hipX, hipblasX ...", ApplyRenameApi},
+  };
+  return *rules;
+}
+
+}  // namespace portolan

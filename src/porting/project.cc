@@ -1,0 +1,212 @@
+#include "porting/project.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace portolan {
+namespace {
+
+bool LooksLikeVendorName(std::string_view name) {
+  return name.substr(0, 2) == "cu" || name.substr(0, 2) == "CU" || name.substr(0, 2) == "__" ||
+         name.substr(0, 4) == "nccl" || name == "warpSize" || name.substr(0, 6) == "atomic" ||
+         name.substr(0, 4) == "nvtx" || name.substr(0, 3) == "nv_";
+}
+
+// Words before which a name is used, not declared, although two names stand side by side.
+bool IsNoType(std::string_view word) {
+  constexpr std::array<std::string_view, 34> kWords = {
+      "return",   "case",     "else",       "do",           "goto",         "throw",      "new",     "delete",
+      "sizeof",   "enum",     "struct",     "class",        "union",        "typename",   "const",   "static",
+      "extern",   "inline",   "volatile",   "constexpr",    "__host__",     "__device__", "virtual", "friend",
+      "typedef",  "template", "co_return",  "__global__",   "__inline__",   "__constant__", "mutable", "register",
+      "explicit", "__forceinline__"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+bool Declares(const SourceFile& source, size_t name) {
+  if (name == 0 || source.tokens()[name - 1].in_directive != source.tokens()[name].in_directive) return false;
+  const std::string_view next = source.Text(name + 1);
+  const std::string_view before = source.Text(name - 1);
+  if (before == "struct" || before == "class" || before == "namespace") return next == "{" || next == ":" || next == ";";
+  if (next != "=" && next != ";" && next != "," && next != ")" && next != "[" && next != "(" && next != "{") {
+    return false;
+  }
+  if (source.IsIdentifier(name - 1)) return !IsNoType(before);
+  // TYPE *name, at the start of a statement or parameter.
+  if (before != "*" || name < 3 || !source.IsIdentifier(name - 2)) return false;
+  const std::string_view start = source.Text(name - 3);
+  return start == ";" || start == "{" || start == "}" || start == "(" || start == "," || start == "const" ||
+         start == "static" || start == "unsigned" || start == "__device__" || start == "__constant__";
+}
+
+void AddConstant(std::string_view name, long long value, ProjectFacts* facts) {
+  if (facts->ambiguous_constants.count(name) > 0) return;
+  const auto [it, added] = facts->constants.emplace(std::string(name), value);
+  if (!added && it->second != value) {
+    facts->constants.erase(it);
+    facts->ambiguous_constants.emplace(name);
+  }
+}
+
+// A sum of products of shifts over literals and constants, by precedence climbing.
+class ConstantEvaluator {
+ public:
+  ConstantEvaluator(const SourceFile& source, size_t begin, size_t end, const ProjectFacts& facts)
+      : source_(source), at_(begin), end_(end), facts_(facts) {}
+
+  bool Run(long long* value) { return Binary(0, 0, value) && at_ == end_; }
+
+ private:
+  static int Precedence(std::string_view op) {
+    if (op == "*" || op == "/" || op == "%") return 3;
+    if (op == "+" || op == "-") return 2;
+    if (op == "<<" || op == ">") return 1;
+    return 0;
+  }
+
+  static bool Apply(std::string_view op, long long b, long long* a) {
+    if (op == "*") return !__builtin_mul_overflow(*a, b, a);
+    if (op == "+") return !__builtin_add_overflow(*a, b, a);
+    if (op == "-") return !__builtin_sub_overflow(*a, b, a);
+    if (op == "/" || op == "%") {
+      if (b <= 0) return false;
+      *a = op == "/" ? *a / b : *a % b;
+      return true;
+    }
+    if (b < 0 || b > 31 || *a < 0 || *a > 0xffffffffLL) return false;
+    *a = op == "<<" ? *a << b : *a >> b;
+    return true;
+  }
+
+  bool Primary(int depth, long long* value) {
+    if (at_ >= end_ || depth > 50) return false;
+    if (source_.Is(at_, "(")) {
+      const size_t close = source_.Closing(at_);
+      if (close >= end_) return false;
+      ++at_;
+      if (!Binary(0, depth + 1, value) || at_ != close) return false;
+      ++at_;
+      return true;
+    }
+    const Token& token = source_.tokens()[at_];
+    const std::string_view text = source_.Text(at_++);
+    if (token.kind == TokenKind::kNumber) {
+      unsigned long long literal = 0;
+      if (!ParseIntegerLiteral(text, &literal) || literal > 0x7fffffffffffffffULL) return false;
+      *value = static_cast<long long>(literal);
+      return true;
+    }
+    const auto constant = facts_.constants.find(text);
+    if (token.kind != TokenKind::kIdentifier || constant == facts_.constants.end()) return false;
+    *value = constant->second;
+    return true;
+  }
+
+  bool Binary(int lowest, int depth, long long* value) {
+    if (!Primary(depth, value)) return false;
+    while (at_ < end_) {
+      const std::string_view op = source_.Text(at_);
+      const int precedence = Precedence(op);
+      if (precedence == 0 || precedence <= lowest) return true;
+      at_ += op == ">" ? 2 : 1;  // >> is two tokens
+      if (op == ">" && !source_.Is(at_ - 1, ">")) return false;
+      long long right = 0;
+      if (!Binary(precedence, depth + 1, &right) || !Apply(op, right, value)) return false;
+    }
+    return true;
+  }
+
+  const SourceFile& source_;
+  size_t at_;
+  size_t end_;
+  const ProjectFacts& facts_;
+};
+
+}  // namespace
+
+bool ParseIntegerLiteral(std::string_view text, unsigned long long* value) {
+  std::string digits;
+  for (const char c : text) {
+    if (c != '\'') digits.push_back(c);
+  }
+  while (!digits.empty() && (digits.back() == 'u' || digits.back() == 'U' || digits.back() == 'l' ||
+                             digits.back() == 'L')) {
+    digits.pop_back();
+  }
+  if (digits.empty() || digits[0] < '0' || digits[0] > '9') return false;
+  const bool binary = digits.size() > 2 && digits[0] == '0' && (digits[1] == 'b' || digits[1] == 'B');
+  errno = 0;
+  char* end = nullptr;
+  *value = std::strtoull(digits.c_str() + (binary ? 2 : 0), &end, binary ? 2 : 0);
+  return errno == 0 && *end == '\0';
+}
+
+bool EvaluateConstant(const SourceFile& source, size_t begin, size_t end, const ProjectFacts& facts, long long* value) {
+  return begin < end && end <= source.size() && ConstantEvaluator(source, begin, end, facts).Run(value);
+}
+
+void CollectFacts(const SourceFile& source, ProjectFacts* facts) {
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (!source.IsIdentifier(i) || source.LivenessOf(i) == Liveness::kDead) continue;
+    const std::string_view name = source.Text(i);
+    if (i >= 2 && source.Is(i - 1, "define") && source.tokens()[i - 2].kind == TokenKind::kHash) {
+      if (LooksLikeVendorName(name)) facts->own_names.emplace(name);
+      size_t end = i + 1;
+      while (end < source.size() && source.tokens()[end].kind != TokenKind::kDirectiveEnd) ++end;
+      const bool function_like = source.Is(i + 1, "(") && source.tokens()[i + 1].begin == source.tokens()[i].end;
+      long long value = 0;
+      if (!function_like && EvaluateConstant(source, i + 1, end, *facts, &value)) AddConstant(name, value, facts);
+      continue;
+    }
+    if (LooksLikeVendorName(name) && Declares(source, i)) facts->own_names.emplace(name);
+    // const int kName = 32; and the like, in any scope: two values in a project make a name ambiguous.
+    if (source.Is(i + 1, "=") && !source.Is(i + 2, "=") && i >= 2 && source.IsIdentifier(i - 1)) {
+      bool constant = false;
+      for (size_t back = i; back > 0 && i - back < 6 && source.IsIdentifier(back - 1); --back) {
+        const std::string_view word = source.Text(back - 1);
+        constant = constant || word == "const" || word == "constexpr";
+      }
+      size_t end = i + 2;
+      while (end < source.size() && end < i + 40 && !source.Is(end, ";") && !source.Is(end, ",")) ++end;
+      long long value = 0;
+      if (constant && EvaluateConstant(source, i + 2, end, *facts, &value)) AddConstant(name, value, facts);
+    }
+  }
+}
+
+void CollectLaunches(const SourceFile& source, ProjectFacts* facts) {
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (!source.Is(i, "<<<") || source.tokens()[i].kind != TokenKind::kPunctuator) continue;
+    // kernel<<<grid, block, ...>>> or kernel<T, 4><<<...>>>
+    size_t name = i - 1;
+    if (source.Is(name, ">")) {
+      int depth = 0;
+      while (name > 0 && i - name < 100) {
+        if (source.Is(name, ">")) ++depth;
+        if (source.Is(name, "<") && --depth == 0) break;
+        --name;
+      }
+      if (name > 0) --name;
+    }
+    if (!source.IsIdentifier(name)) continue;
+    size_t begin = i + 1;
+    int argument = 0;
+    size_t at = i + 1;
+    long long threads = 0;
+    for (; at < source.size() && at < i + 300; ++at) {
+      const std::string_view text = source.Text(at);
+      const bool ends = text == ">" && source.Is(at + 1, ">") && source.Is(at + 2, ">");
+      if (text == "," || ends) {
+        if (argument == 1 && !EvaluateConstant(source, begin, at, *facts, &threads)) threads = 0;
+        ++argument;
+        begin = at + 1;
+      }
+      if (ends || text == ";") break;
+      if (text == "(" || text == "[" || text == "{") at = source.Closing(at);
+    }
+    facts->launched_blocks[std::string(source.Text(name))].insert(threads);
+  }
+}
+
+}  // namespace portolan

@@ -1,0 +1,58 @@
+// HIP's compiler defines none of __CUDA_ARCH__, __CUDACC__, __NVCC__. A conditional that tests one and no macro of
+// HIP's is given HIP's meaning; one that names a HIP macro was written for both and stays.
+
+#include <fmt/format.h>
+
+#include "porting/rules/rules.h"
+
+namespace portolan {
+namespace {
+
+bool IsArchitecture(std::string_view name) { return name == "__CUDA_ARCH__"; }
+bool IsCompiler(std::string_view name) { return name == "__CUDACC__" || name == "__NVCC__"; }
+
+// Whether the branch compares the macro (rather than asking whether it is defined).
+bool IsCompared(const SourceFile& source, size_t i) {
+  const bool asked = source.Is(i - 1, "defined") || (source.Is(i - 1, "(") && source.Is(i - 2, "defined")) ||
+                     source.Is(i - 1, "ifdef") || source.Is(i - 1, "ifndef");
+  return !asked;
+}
+
+}  // namespace
+
+void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
+  const SourceFile& source = input.source;
+  for (const Conditional& conditional : source.conditionals()) {
+    if (conditional.names_hip) continue;
+    bool has_else = false;
+    for (const Conditional::Branch& branch : conditional.branches) has_else = has_else || branch.is_else;
+    for (const Conditional::Branch& branch : conditional.branches) {
+      if (branch.is_else || input.IsDead(branch.hash)) continue;
+      for (size_t i = branch.condition; i < branch.directive_end; ++i) {
+        if (!source.IsIdentifier(i)) continue;
+        const std::string_view name = source.Text(i);
+        if ((!IsArchitecture(name) && !IsCompiler(name)) || input.project.own_names.count(name) > 0) continue;
+        const bool compared = IsCompared(source, i);
+        const bool in_device_code = source.EnclosingDeviceFunction(branch.hash) != nullptr;
+        if (IsArchitecture(name)) {
+          output->Find(source, branch.hash, !has_else && in_device_code ? FindingLevel::kError : FindingLevel::kWarning,
+                       "compiler-guard",
+                       in_device_code && !has_else
+                           ? "HIP does not define __CUDA_ARCH__: the device code under it vanishes"
+                           : "HIP does not define __CUDA_ARCH__: the other branch is compiled",
+                       compared ? "port: compares PORTOLAN_CUDA_ARCH (700 in device code) instead"
+                                : "port: asks for __HIP_DEVICE_COMPILE__ instead");
+          output->Replace(source, i, compared ? "PORTOLAN_CUDA_ARCH" : "__HIP_DEVICE_COMPILE__");
+          if (compared) output->compat.insert("cuda_arch");
+        } else {
+          output->Find(source, branch.hash, FindingLevel::kWarning, "compiler-guard",
+                       fmt::format("HIP's compiler does not define {}: the code under it vanishes", name),
+                       "port: asks for __HIPCC__ instead");
+          output->Replace(source, i, "__HIPCC__");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace portolan

@@ -1,0 +1,42 @@
+// CUDA's headers become HIP's. A quoted name that the project has a file for is the project's own, whatever it is
+// called. nvcc includes the runtime header before every .cu file; the port writes that include out.
+
+#include <fmt/format.h>
+
+#include "porting/compat.h"
+#include "porting/rules/rules.h"
+
+namespace portolan {
+namespace {
+
+std::string_view FileName(std::string_view path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace
+
+void ApplyIncludes(const RuleInput& input, RuleOutput* output) {
+  const SourceFile& source = input.source;
+  for (size_t i = 0; i + 2 < source.size(); ++i) {
+    if (source.tokens()[i].kind != TokenKind::kHash || input.IsDead(i)) continue;
+    if (!source.Is(i + 1, "include") && !source.Is(i + 1, "include_next")) continue;
+    const Token& token = source.tokens()[i + 2];
+    const std::string_view spelled = source.Text(i + 2);
+    if ((token.kind != TokenKind::kHeaderName && token.kind != TokenKind::kString) || spelled.size() < 3) continue;
+    const std::string_view name = spelled.substr(1, spelled.size() - 2);
+    if (token.kind == TokenKind::kString && input.project.file_names.count(FileName(name)) > 0) continue;
+    if (name == "cooperative_groups/reduce.h") {
+      output->Find(source, i, FindingLevel::kError, "cooperative-groups",
+                   fmt::format("HIP has no {}: its cooperative groups cannot reduce", name),
+                   "port: the compatibility header brings cg::reduce");
+      output->Replace(source, i + 2, "<hip/hip_cooperative_groups.h>");
+      output->compat.insert("cg_reduce");
+      continue;
+    }
+    const NameMapping mapping = MapHeader(name);
+    if (mapping.fate == NameFate::kMapped) output->Replace(source, i + 2, "<" + mapping.text + ">");
+  }
+}
+
+}  // namespace portolan

@@ -1,0 +1,58 @@
+// A shuffle's default width is the wave's: 64 lanes where CUDA has 32. An exchange that leaves its 32-lane team is then
+// another one. Right all the same, and not reported as wrong: xor below 32 (it stays in the team), down (lane 0 of each
+// team, which is what reductions read, gets the same value), up behind a guard on the lane, any with a width argument,
+// and kernels launched with at most 32 threads a block.
+
+#include <fmt/format.h>
+
+#include "porting/rules/rules.h"
+#include "porting/rules/wave.h"
+
+namespace portolan {
+namespace {
+
+// Whether a comparison of the lane with the offset stands near: if (lane >= d) x += ..., or x = lane >= d ? ... .
+bool IsGuarded(const SourceFile& source, size_t call) {
+  constexpr size_t kBefore = 40;
+  constexpr size_t kAfter = 60;
+  const size_t begin = call > kBefore ? call - kBefore : 0;
+  for (size_t i = begin; i < call + kAfter && i < source.size(); ++i) {
+    if ((source.Is(i, ">") || source.Is(i, "<")) && !source.tokens()[i].in_directive) return true;
+    if (source.Is(i, "if") && NamesLane(source, i, i + 8)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void ApplyShuffleWidth(const RuleInput& input, RuleOutput* output) {
+  const SourceFile& source = input.source;
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (!source.IsIdentifier(i) || !IsShuffle(source.Text(i)) || !source.Is(i + 1, "(")) continue;
+    const std::string_view name = source.Text(i);
+    if (!input.IsFreeName(i, name) || input.project.own_names.count(name) > 0) continue;
+    const auto arguments = source.Arguments(i + 1);
+    const size_t value = TakesMask(name) ? 1 : 0;
+    if (arguments.size() != value + 2 || RunsInHalfAWave(input, i)) continue;  // a width is given, or not a call
+    if (source.tokens()[i].in_directive) continue;                             // a macro: its uses decide
+    const auto [begin, end] = arguments[value + 1];
+    const std::string operand(source.Range(begin, end));
+    const bool up = name.find("_up") != std::string_view::npos;
+    const bool direct = name == "__shfl" || name == "__shfl_sync";
+    const std::string repair = "port: shuffles with width 32";
+    if (direct) {
+      output->Find(source, i, FindingLevel::kError, "shuffle-width",
+                   fmt::format("without a width, lane {} is one of all {} lanes: lanes 32 and up read another 32-lane "
+                               "team; {}",
+                               operand, input.target.wave_size, WaveText(input.target)),
+                   repair);
+    } else if (up && !IsGuarded(source, i)) {
+      output->Find(source, i, FindingLevel::kWarning, "shuffle-width",
+                   fmt::format("without a width, the first lanes of an upper 32-lane team read the team below; {}",
+                               WaveText(input.target)),
+                   repair);
+    }
+  }
+}
+
+}  // namespace portolan

@@ -1,0 +1,79 @@
+#include "recipe/rules/all_rules.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace portolan {
+
+const char* MathsClassName(MathsClass maths) {
+  switch (maths) {
+    case MathsClass::kExact:
+      return "exact";
+    case MathsClass::kReassociates:
+      return "reassociates";
+    case MathsClass::kChangesMaths:
+      return "changes maths";
+  }
+  return "?";
+}
+
+Status Rule::Apply(const StructureChange& change, Model*) const {
+  return MakeError(ErrorCode::kInvalidValue, fmt::format("rule '{}' does not revise the structure", change.rule));
+}
+
+const std::vector<std::unique_ptr<Rule>>& AllRules() {
+  static const auto* const kRules = [] {
+    auto* rules = new std::vector<std::unique_ptr<Rule>>;
+    // Structure first: what follows is chosen for the revised model.
+    rules->push_back(MakePadDimensionsRule());
+    rules->push_back(MakeMergeSharedInputRule());
+    rules->push_back(MakeJaggedPackingRule());
+    // Tables and their exchange.
+    rules->push_back(MakeIndexDedupRule());
+    rules->push_back(MakeShardingRule());
+    rules->push_back(MakeReplicateTablesRule());
+    rules->push_back(MakeExchangeDtypeRule());
+    rules->push_back(MakeTableKernelsRule());
+    // Execution.
+    rules->push_back(MakeCompileRule());
+    rules->push_back(MakeAttentionRule());
+    rules->push_back(MakeGroupedProductsRule());
+    rules->push_back(MakeGraphCaptureRule());
+    rules->push_back(MakePipelineRule());
+    rules->push_back(MakeGradientOverlapRule());
+    rules->push_back(MakeMultiStreamRule());
+    // Memory against time.
+    rules->push_back(MakeRecomputeRule());
+    rules->push_back(MakeAccumulationRule());
+    rules->push_back(MakeDenseParallelismRule());
+    // Only when allowed by name.
+    rules->push_back(MakeGradientDtypeRule());
+    rules->push_back(MakeRowDtypeRule());
+    rules->push_back(MakeEmbeddingOptimizerRule());
+    rules->push_back(MakeGemmDtypeRule());
+    rules->push_back(MakeBatchRule());
+    return rules;
+  }();
+  return *kRules;
+}
+
+Result<Model> ApplyStructure(const Model& model, const Recipe& recipe) {
+  Model revised = model;
+  for (const StructureChange& change : recipe.structure) {
+    const Rule* found = nullptr;
+    std::vector<std::string> names;
+    for (const auto& rule : AllRules()) {
+      if (change.rule == rule->name()) found = rule.get();
+      names.emplace_back(rule->name());
+    }
+    if (found == nullptr) {
+      return MakeError(ErrorCode::kNotFound, fmt::format("recipe '{}': structure: no rule is named '{}'{}", recipe.id,
+                                                         change.rule, DidYouMean(change.rule, names)));
+    }
+    PORTOLAN_RETURN_IF_ERROR(found->Apply(change, &revised));
+  }
+  return revised;
+}
+
+}  // namespace portolan
