@@ -21,7 +21,10 @@ struct GlobalOptions {
 void AddEstimateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddPlanCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddValidateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
+void AddSelectCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddHwCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
+void AddPortCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
+void AddAuditCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 
 // The folder of the built-in data: environment PORTOLAN_DATA, else what the build compiled in.
 std::string BuiltInDataDirectory();

@@ -39,8 +39,9 @@ void PrintBreakdown(const StepEstimate& estimate) {
   fmt::print("\n{:<24} {:>12} {:>7}\n", "exposed", "time", "share");
   for (const ExposedTerm& term : estimate.breakdown) {
     const double share = term.time / estimate.step;
-    fmt::print("{:<24} {:>12} {:>6.1f}%  {}\n", term.name, ShowSeconds(term.time), 100 * share,
-               std::string(static_cast<size_t>(share * 30 + 0.5), '#'));
+    const std::string bar(static_cast<size_t>(share * 30 + 0.5), '#');
+    fmt::print("{:<24} {:>12} {:>6.1f}%{}{}\n", term.name, ShowSeconds(term.time), 100 * share, bar.empty() ? "" : "  ",
+               bar);
   }
 }
 
@@ -121,8 +122,9 @@ Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& glo
   PORTOLAN_ASSIGN_OR_RETURN(const std::string model_file, FindDataFile(dirs, "models", options.model));
   PORTOLAN_ASSIGN_OR_RETURN(step.model, LoadModel(model_file));
   step.recipe = DefaultRecipe();
-  if (!options.recipe.empty()) {
-    PORTOLAN_ASSIGN_OR_RETURN(const std::string recipe_file, FindDataFile(dirs, "recipes", options.recipe));
+  const std::string recipe_name = options.recipe.empty() ? step.model.published_recipe : options.recipe;
+  if (!recipe_name.empty()) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::string recipe_file, FindDataFile(dirs, "recipes", recipe_name));
     PORTOLAN_ASSIGN_OR_RETURN(step.recipe, LoadRecipe(recipe_file));
   }
   if (options.global_batch || options.local_batch) {
@@ -137,9 +139,10 @@ Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& glo
         WriteJsonFile(global.json_path, EstimateJson(estimate, step.model, step.recipe, step.cluster)));
     if (global.json_path == "-") return 0;
   }
-  fmt::print("{}", WrapText(fmt::format("{} on {}, recipe {}, global batch {} ({:g} a device)", step.model.id,
-                                        options.cluster, step.recipe.id, estimate.global_batch, estimate.local_batch),
-                            0, kColumns));
+  fmt::print("{}",
+             WrapText(fmt::format("{} on {}, recipe {}, global batch {} = {} x {:g}", step.model.id, options.cluster,
+                                  step.recipe.id, estimate.global_batch, step.cluster.devices, estimate.local_batch),
+                      0, kColumns));
   fmt::print("step {}   {}samples/s   bound by {}\n", ShowSeconds(estimate.step), ShowRate(estimate.samples_per_s),
              estimate.binding);
   PrintBreakdown(estimate);

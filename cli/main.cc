@@ -100,7 +100,10 @@ int main(int argc, char** argv) {
   portolan::AddEstimateCommand(app, global, &exit_code);
   portolan::AddPlanCommand(app, global, &exit_code);
   portolan::AddValidateCommand(app, global, &exit_code);
+  portolan::AddSelectCommand(app, global, &exit_code);
   portolan::AddHwCommand(app, global, &exit_code);
+  portolan::AddPortCommand(app, global, &exit_code);
+  portolan::AddAuditCommand(app, global, &exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

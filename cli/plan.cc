@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
 #include "plan/estimate_json.h"
@@ -47,8 +48,9 @@ void PrintSummary(const Plan& plan, const Model& model, const PlanCommand& comma
     sentence =
         fmt::format("{} on {}: nothing to gain over the ported recipe: {}.", model.id, command.to, plan.no_gain_reason);
   } else {
-    sentence = fmt::format("{} on {}: {:.2f}x the samples/s of the directly ported recipe, by {} changes; bound by {}.",
-                           model.id, command.to, plan.speedup, plan.ledger.size(), plan.codesigned.estimate.binding);
+    sentence = fmt::format("{} on {}: {:.2f}x the samples/s of the directly ported recipe, by {} {}; bound by {}.",
+                           model.id, command.to, plan.speedup, plan.ledger.size(),
+                           plan.ledger.size() == 1 ? "change" : "changes", plan.codesigned.estimate.binding);
   }
   if (plan.time_to_quality_ratio) {
     sentence += fmt::format(" Time to quality: {:.2f}x.", *plan.time_to_quality_ratio);
@@ -85,8 +87,9 @@ void PrintBreakdown(const Plan& plan) {
 
 void PrintLedger(const Plan& plan, const PlanCommand& command) {
   for (const Step& step : plan.repairs) {
-    fmt::print("\nneeded to fit on {}: {} = {}\n{}", command.to, step.change.rule, step.change.option,
-               WrapText(step.change.what, 2, kColumns));
+    fmt::print("\nneeded to fit on {}: {} = {}\n{}    {}; memory {} to {}\n", command.to, step.change.rule,
+               step.change.option, WrapText(step.change.what, 4, kColumns), MathsClassName(step.change.maths),
+               Gigabytes(step.memory_before), Gigabytes(step.memory_after));
   }
   if (!plan.ledger.empty()) fmt::print("\ngains, in the order taken\n");
   for (const LedgerEntry& entry : plan.ledger) {
@@ -103,7 +106,8 @@ void PrintLedger(const Plan& plan, const PlanCommand& command) {
     fmt::print("    {}; memory {} to {}\n", MathsClassName(step.change.maths), Gigabytes(step.memory_before),
                Gigabytes(step.memory_after));
     if (step.binding_before != step.binding_after) {
-      fmt::print("    bound by {}, then by {}\n", step.binding_before, step.binding_after);
+      fmt::print(
+          "{}", WrapText(fmt::format("bound by {}, then by {}", step.binding_before, step.binding_after), 4, kColumns));
     }
     if (!entry.published.empty()) fmt::print("{}", WrapText("published: " + entry.published, 4, kColumns));
   }
@@ -253,7 +257,10 @@ Result<int> RunPlan(const PlanCommand& command, const GlobalOptions& global) {
     options.start.local_batch = 0;
   }
   if (!command.recipe.empty()) options.baseline = options.start;
+  ProgressBar bar;
+  options.progress = [&bar](double done, const char* what) { bar.Update(done, what); };
   PORTOLAN_ASSIGN_OR_RETURN(Plan plan, MakePlan(model, from, to, options));
+  bar.Finish();
 
   if (!command.out.empty()) {
     Recipe recipe = plan.codesigned.recipe;
@@ -287,7 +294,7 @@ Result<int> RunPlan(const PlanCommand& command, const GlobalOptions& global) {
 
 void AddPlanCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
   auto command = std::make_shared<PlanCommand>();
-  CLI::App* plan = app.add_subcommand("plan", "Find the recipe and structure revisions that suit the new machine");
+  CLI::App* plan = app.add_subcommand("plan", "Recipe and structure that suit a new machine");
   plan->add_option("model", command->model, HelpText("Model file, or the name of one in data/models"))->required();
   plan->add_option("--from", command->from, HelpText("The cluster it runs on today, for example 8xb200"))->required();
   plan->add_option("--to", command->to, HelpText("The cluster it must run on, for example 8xmi350x"))->required();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -24,14 +26,26 @@ const char* Verdict(const ValidationRow& row) {
 
 struct Summary {
   int modelled = 0, off = 0;
-  double sum_log_error = 0, worst = 0;
+  double sum_log_error = 0, worst_log_error = 0;
+  // Of the factors between prediction and measurement, whichever is the larger: the geometric mean, and the largest.
+  double Mean() const { return std::exp(sum_log_error / modelled); }
+  double Worst() const { return std::exp(worst_log_error); }
 };
 
 void Count(const ValidationRow& row, Summary& summary) {
   if (!row.predicted || !row.entry.step) return;
+  if (!row.WithinTolerance()) ++summary.off;
   ++summary.modelled;
-  summary.sum_log_error += std::abs(std::log(*row.predicted / *row.entry.step));
-  summary.worst = std::max(summary.worst, std::abs(row.RelativeError()));
+  const double log_error = std::abs(std::log(*row.predicted / *row.entry.step));
+  summary.sum_log_error += log_error;
+  summary.worst_log_error = std::max(summary.worst_log_error, log_error);
+}
+
+// The message without the path of the data folder, which differs between machines.
+std::string WithoutFolder(std::string message, const std::string& entry_file) {
+  const std::string data = std::filesystem::path(entry_file).parent_path().parent_path().string() + "/";
+  for (size_t at = message.find(data); at != std::string::npos; at = message.find(data)) message.erase(at, data.size());
+  return message;
 }
 
 nlohmann::ordered_json ToJson(const std::vector<ValidationRow>& rows) {
@@ -44,6 +58,7 @@ nlohmann::ordered_json ToJson(const std::vector<ValidationRow>& rows) {
     entry["model"] = row.entry.model;
     entry["recipe"] = row.entry.recipe;
     entry["on"] = row.entry.cluster;
+    entry["system"] = std::filesystem::path(row.entry.file).stem().string();
     entry["use"] = row.entry.use == ValidationUse::kFit ? "fit" : "check";
     entry["source"] = row.entry.source;
     entry["verdict"] = Verdict(row);
@@ -54,7 +69,7 @@ nlohmann::ordered_json ToJson(const std::vector<ValidationRow>& rows) {
     }
     if (!row.entry.unmodelled.empty()) entry["unmodelled"] = row.entry.unmodelled;
     if (!row.entry.known_fault.empty()) entry["known_fault"] = row.entry.known_fault;
-    if (!row.error.empty()) entry["error"] = row.error;
+    if (!row.error.empty()) entry["error"] = WithoutFolder(row.error, row.entry.file);
     json["entries"].push_back(std::move(entry));
   }
   return json;
@@ -74,25 +89,30 @@ Result<int> RunValidate(const GlobalOptions& global) {
     PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(global.json_path, ToJson(rows)));
     if (global.json_path == "-") return exit_code;
   }
-  fmt::print("{:<32} {:<4} {:>10} {:>10} {:>7} {:>6}  {}\n", "step (ms)", "use", "measured", "predicted", "error",
-             "within", "");
+  fmt::print("{:<32} {:<4} {:>10} {:>10} {:>7} {:>6}\n", "step (ms)", "use", "measured", "predicted", "error",
+             "within");
   Summary fit, check;
+  std::map<std::string, Summary> systems;  // by the name of the file
   for (const ValidationRow& row : rows) {
     if (!row.entry.unmodelled.empty() || !row.error.empty()) continue;
-    fmt::print("{:<32} {:<4} {:>10.3f} {:>10.3f} {:>+6.1f}% {:>5.0f}%  {}\n", row.entry.id.substr(0, 32),
+    fmt::print("{:<31} {:<3} {:>9.3f} {:>9.3f} {:>+6.1f}% {:>3.0f}% {}\n", row.entry.id.substr(0, 31),
                row.entry.use == ValidationUse::kFit ? "fit" : "chk", row.entry.step->value * 1e3,
                row.predicted->value * 1e3, 100 * row.RelativeError(), 100 * row.entry.tolerance, Verdict(row));
     if (!row.entry.known_fault.empty() && !row.WithinTolerance()) {
       fmt::print("{}", WrapText(row.entry.known_fault, 4, kColumns));
     }
     Count(row, row.entry.use == ValidationUse::kFit ? fit : check);
+    Count(row, systems[std::filesystem::path(row.entry.file).stem().string()]);
   }
-  for (const auto& [name, summary] :
-       {std::pair<const char*, const Summary&>{"fitted to", fit}, {"kept aside", check}}) {
-    if (summary.modelled == 0) continue;
-    fmt::print("{}{}: {} steps, mean error {:.1f} %, worst {:.1f} %\n", name == std::string("fitted to") ? "\n" : "",
-               name, summary.modelled, 100 * std::expm1(summary.sum_log_error / summary.modelled), 100 * summary.worst);
-  }
+  fmt::print("\n{:<32} {:>5} {:>8} {:>8} {:>15}\n", "off by a factor", "steps", "mean", "worst", "past tolerance");
+  const auto print = [](const std::string& name, const Summary& summary) {
+    if (summary.modelled == 0) return;
+    fmt::print("{:<32} {:>5} {:>8.2f} {:>8.2f} {:>15}\n", name.substr(0, 32), summary.modelled, summary.Mean(),
+               summary.Worst(), summary.off);
+  };
+  for (const auto& [name, summary] : systems) print(name, summary);
+  print("all that constants are fitted to", fit);
+  print("all kept aside", check);
   bool heading = false;
   for (const ValidationRow& row : rows) {
     if (row.entry.unmodelled.empty() && row.error.empty()) continue;

@@ -52,10 +52,13 @@ double NetworkLatency(const Fabric& fabric, int nodes) {
 }
 
 // Sustained bytes a second and direction that one of `group` devices of a node moves.
-double NodeRate(const Fabric& fabric, int group) {
+double NodeRate(const Fabric& fabric, int group, CollectiveKind kind) {
   double peak = fabric.device_peak.value;
   if (fabric.topology == Topology::kFullMesh) peak = std::min(peak, fabric.link_peak.value * (group - 1));
-  if (fabric.topology == Topology::kPcie && group > 2) peak /= kPcieSharing;
+  // A ring crosses each shared bridge once a direction; an all-to-all sends all but the pair's own share through it.
+  if (fabric.topology == Topology::kPcie && group > 2 && kind == CollectiveKind::kAllToAll) {
+    peak /= std::max(1.0, kPcieSharing * (group - kPcieSharing) / (group - 1));
+  }
   return peak * fabric.sustained_fraction;
 }
 
@@ -98,7 +101,7 @@ double LinkSeconds(const CollectiveShape& shape, const Cluster& cluster, int gro
   const double bytes = shape.bytes.value * imbalance;
   double within = 0.0;
   if (group > 1) {
-    const double rate = NodeRate(cluster.scale_up, group);
+    const double rate = NodeRate(cluster.scale_up, group, shape.kind);
     PORTOLAN_CHECK(rate > 0, "a scale-up fabric without a rate");
     within = NodeBytes(shape.kind, bytes, cluster.scale_up, group) / rate;
   }

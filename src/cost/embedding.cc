@@ -1,6 +1,7 @@
 #include "cost/embedding.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -153,6 +154,16 @@ std::vector<ReuseClass> FittedZipfClasses(double lookups, double rows, double un
   return classes;
 }
 
+// FittedZipfClasses, and its last answer again: a table's lookup and update ask the same, and so do equal tables.
+std::vector<ReuseClass> RememberedZipfClasses(double lookups, double rows, double unique) {
+  thread_local std::array<double, 3> asked = {-1, -1, -1};
+  thread_local std::vector<ReuseClass> answer;
+  const std::array<double, 3> question = {lookups, rows, unique};
+  if (asked != question) answer = FittedZipfClasses(lookups, rows, unique);
+  asked = question;
+  return answer;
+}
+
 // Reuse classes of one table; their rows add up to unique_rows / tables and their lookups to lookups / tables.
 std::vector<ReuseClass> ReuseClasses(const EmbeddingShape& shape) {
   const double tables = static_cast<double>(std::max<int64_t>(shape.tables, 1));
@@ -167,10 +178,10 @@ std::vector<ReuseClass> ReuseClasses(const EmbeddingShape& shape) {
   } else {
     const double rows = shape.table_rows / tables;
     const double uniform = rows > 0 ? rows * -std::expm1(-lookups / rows) : 0.0;
-    if (rows >= 2 && unique < 0.98 * uniform) classes = FittedZipfClasses(lookups, rows, unique);
+    if (rows >= 2 && unique < 0.98 * uniform) classes = RememberedZipfClasses(lookups, rows, unique);
     if (classes.empty()) return {{unique, lookups / unique}};
   }
-  // The approximations above do not conserve unique_rows and lookups exactly: scale rows, then counts.
+  // The above does not conserve unique_rows and lookups exactly: scale rows, then counts.
   double rows = 0;
   for (const ReuseClass& c : classes) rows += c.rows;
   if (rows <= 0) return {{unique, lookups / unique}};

@@ -147,7 +147,8 @@ TEST(EmbeddingBackward, IsItsTwoPhases) {
   const Estimate sort = EmbeddingSortEstimate(shape, Plain());
   const Estimate update = EmbeddingUpdateEstimate(shape, EmbeddingOptimizer::kAdagrad, Plain());
   EXPECT_NEAR(whole.total.value, sort.total.value + update.total.value, 1e-12);
-  EXPECT_NEAR(whole.launch.value, 15 * 2e-6, 1e-12);  // 12 kernels and 3 radix passes for 1e7 rows (24 bits)
+  // 12 kernels and 3 radix passes for 1e7 rows (24 bits), 9.5 us of latency a pass, 0.8 us for the update's gather.
+  EXPECT_NEAR(whole.launch.value, 15 * 2e-6 + 3 * 9.5e-6 + 0.8e-6, 1e-12);
 }
 
 TEST(EmbeddingBackward, LongUniqueRowsTakeTheirBytes) {

@@ -25,6 +25,13 @@ int SmGeneration(const Accelerator& accelerator) {
   return accelerator.isa.rfind("sm_", 0) == 0 ? std::atoi(accelerator.isa.c_str() + 3) : 0;
 }
 
+// NVIDIA's tensor cores give 1024 (sm_70, sm_86, sm_89), 2048 (sm_80), 4096 (sm_90) and 8192 (sm_100) bf16 flops a
+// clock and unit; where an accelerator file states no isa, this tells those that read shared memory by themselves.
+bool HasBulkMatrixRate(const Accelerator& acc) {
+  const double clocks = acc.clock_boost.value * std::max(1, acc.compute_units);
+  return clocks > 0.0 && acc.peak_matrix[DType::kBf16].value / clocks > 3000.0;
+}
+
 // std::floor and std::ceil of numbers that are not negative, inline on every CPU; they forgive rounding errors of 1e-9.
 double Floor(double x) { return static_cast<double>(static_cast<int64_t>(x + 1e-9)); }
 double Ceil(double x) {
@@ -77,7 +84,7 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
   p.step_k = kStepBytes / p.operand_bytes;
 
   const int sm = SmGeneration(acc);
-  const bool async = sm >= 90;
+  const bool async = sm >= 90 || (sm == 0 && acc.vendor == "nvidia" && HasBulkMatrixRate(acc));
   p.pipeline = async ? c.async : c.issued;
   p.units = std::max(1, acc.compute_units);
   p.matrix_rate = GemmRate(shape.compute, acc).value / p.units;
@@ -94,7 +101,11 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
   // An operand with K = 1 is a vector along its other dimension, however it is stored.
   const bool a_k_contiguous = shape.layout != GemmLayout::kNT && shape.k > 1;
   const bool b_k_contiguous = shape.layout == GemmLayout::kTN && shape.k > 1;
-  const bool any_major = sm >= 100 || p.operand_bytes == 2.0;  // matrix units that read either order of K
+  // Bulk-copied operands of 32 or 8 bits must have K contiguous until sm_100; registers and vector units take any
+  // order.
+  const bool register_fed = !async && p.operand_bytes >= 4.0;
+  const bool has_path = acc.sustained_matrix[shape.compute].value > 0.0;
+  const bool any_major = sm >= 100 || p.operand_bytes == 2.0 || register_fed || !has_path;
   p.step_s = p.pipeline.step_s * (p.operand_bytes >= 4.0 && !any_major ? c.wide_step : 1.0);
   if (!any_major && shape.k > 1) {
     const double transposes = (a_k_contiguous ? 0.0 : 1.0) + (b_k_contiguous ? 0.0 : 1.0);
@@ -111,7 +122,9 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
     p.element_stores = align_d < kVectorBytes;
   }
 
-  const double extra_read = shape.epilogue == GemmEpilogue::kActivationGradient ? p.m * p.n * d_bytes : 0.0;
+  const bool reads_operand =
+      shape.epilogue == GemmEpilogue::kActivationGradient || shape.epilogue == GemmEpilogue::kAdd;
+  const double extra_read = reads_operand ? p.m * p.n * d_bytes : 0.0;
   const double read = p.batch * (p.m * p.k * a_bytes + p.k * p.n * b_bytes + extra_read);
   const double written = p.batch * p.m * p.n * d_bytes;
   const bool private_l2 = acc.mall.value > 0.0 && acc.mall_rate.value > 0.0;  // dies behind a memory-side cache

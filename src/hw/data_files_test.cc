@@ -120,8 +120,8 @@ TEST_F(DataFilesTest, InheritsFromTheFamily) {
   EXPECT_NE(h100.inherited.at("l2_bytes_per_s").find("h200 (same family)"), std::string::npos);
   // MI325X: MI300X's 4.11 / 5.3 of 6.0 TB/s = 4.653 TB/s.
   EXPECT_NEAR(Get("mi325x").hbm_sustained.value, 4.653e12, 0.001e12);
-  // MI355X: MI350X's 4.90 / 8.0 of 8.0 TB/s.
-  EXPECT_NEAR(Get("mi355x").hbm_sustained.value, 4.90e12, 1e6);
+  // MI355X: MI350X's 5.5 / 8.0 of 8.0 TB/s.
+  EXPECT_NEAR(Get("mi355x").hbm_sustained.value, 5.5e12, 1e6);
 }
 
 }  // namespace

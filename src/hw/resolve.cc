@@ -201,13 +201,16 @@ void ResolveFabric(const Accelerators& all, const char* key, std::string Acceler
     return;
   }
   device->*member = fallback;
-  device->inherited[key] = "default of the vendor";
+  device->inherited[key] = "assumed from vendor and memory bandwidth";
 }
 
-const char* VendorScaleUp(const std::string& vendor) {
-  if (vendor == "nvidia") return "nvlink5";
-  if (vendor == "amd") return "xgmi_mi350";
-  if (vendor == "cpu") return "cpu_node";
+// NVIDIA's NVSwitch generations came with its HBM generations; a card with less bandwidth than an A100 sits on PCIe.
+const char* DefaultScaleUp(const Accelerator& device) {
+  const double hbm = device.hbm_peak.value;
+  if (device.vendor == "nvidia")
+    return hbm < 1.5e12 ? "pcie_gen4" : hbm < 2.5e12 ? "nvlink3" : hbm < 6e12 ? "nvlink4" : "nvlink5";
+  if (device.vendor == "amd") return hbm < 7e12 ? "xgmi_mi300" : "xgmi_mi350";
+  if (device.vendor == "cpu") return "cpu_node";
   return "pcie_gen5";
 }
 
@@ -224,8 +227,7 @@ void ResolveAccelerators(const std::vector<std::string>& ids, Accelerators* acce
     if (const auto rate = Stated(*device, "transcendental_per_clock_per_unit")) {
       device->transcendental_per_s = *rate * Clocks(*device);
     }
-    ResolveFabric(*accelerators, "scale_up_fabric", &Accelerator::scale_up_fabric, VendorScaleUp(device->vendor),
-                  device);
+    ResolveFabric(*accelerators, "scale_up_fabric", &Accelerator::scale_up_fabric, DefaultScaleUp(*device), device);
     ResolveFabric(*accelerators, "scale_out_fabric", &Accelerator::scale_out_fabric,
                   device->vendor == "cpu" ? "ethernet_25g" : "nic_400g", device);
   }

@@ -160,10 +160,10 @@ TEST(ModelTest, TablesAndFeatures) {
        "m.yaml:4: tables[0].hottest_row_share: must be between 0 and 1, got '2'"},
       {"{name: t, rows: 10, dim: 8, lookups: 1}\n  - {name: t, rows: 10, dim: 8}",
        "m.yaml:5: tables[1]: a table named 't' exists already"},
-      {"{name: t, rows: 10, dim: 8, count: 100001}",
-       "m.yaml:4: tables[0].count: must be between 1 and 100000, got '100001'"},
-      {"{name: t, rows: 10, dim: 8, count: 60000}\n  - {name: u, rows: 10, dim: 8, count: 60000}",
-       "m.yaml:5: tables[1]: at most 100000 tables are accepted"},
+      {"{name: t, rows: 10, dim: 8, count: 10001}",
+       "m.yaml:4: tables[0].count: must be between 1 and 10000, got '10001'"},
+      {"{name: t, rows: 10, dim: 8, count: 6000}\n  - {name: u, rows: 10, dim: 8, count: 6000}",
+       "m.yaml:5: tables[1]: at most 10000 tables are accepted"},
       {"{name: t, rows: 10, dim: 8}\nfeatures:\n  - {name: f, table: tt, lookups: 1}",
        "m.yaml:6: features[0]: table 'tt' is not in 'tables'; did you mean 't'?"},
       {"{name: t, rows: 10, dim: 8}\ngroups: [{name: g, pooling: none, tokens: 2}]",
@@ -277,6 +277,15 @@ TEST(ModelTest, HugeOutputIsRefused) {
   EXPECT_EQ(ErrorOf("model: m\ndense_inputs: [{name: x, tokens: 1e8, width: 1e5}]\nblocks:\n"
                     "  - {name: a, type: mlp, input: x, widths: [1e7]}\n"),
             "m.yaml:4: blocks[0]: the output of 'a' has 1e+15 elements a sample; at most 1e12 are accepted");
+}
+
+TEST(ModelTest, TooManyLayersAreRefused) {
+  std::string blocks;
+  for (int i = 0; i < 3; ++i) {
+    blocks += "  - {name: c" + std::to_string(i) + ", type: low_rank_cross, input: dense, layers: 900}\n";
+  }
+  EXPECT_EQ(ErrorOf(WithBlocks(blocks)),
+            "m.yaml:8: blocks[2]: at most 2000 layers in all blocks together are accepted");
 }
 
 TEST(ModelTest, MissingFile) {

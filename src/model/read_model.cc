@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/check.h"
 #include "base/text.h"
 #include "base/yaml_enum.h"
 #include "model/model.h"
 #include "model/optimizer_names.h"
+#include "model/read_block.h"
 #include "model/shapes.h"
 
 namespace portolan {
@@ -16,40 +16,15 @@ namespace {
 constexpr Range kRows{1, 1e13};
 constexpr Range kDim{1, 65536};
 constexpr Range kLookups{0, 1e7};
-constexpr Range kWidth{1, 1e7};
-constexpr Range kTokens{1e-3, 1e8};
-constexpr Range kSmallCount{1, 65536};
-constexpr size_t kMaxTables = 100000;
-constexpr size_t kMaxBlocks = 10000;
+constexpr size_t kMaxTables = 10000;
+constexpr size_t kMaxBlocks = 2000;
+constexpr int64_t kMaxLayers = 2000;  // of all blocks
+constexpr size_t kMaxInputs = 1000;   // of one block
 
-constexpr NamedValue<Activation> kActivations[] = {{"none", Activation::kNone},
-                                                   {"relu", Activation::kRelu},
-                                                   {"gelu", Activation::kGelu},
-                                                   {"silu", Activation::kSilu},
-                                                   {"sigmoid", Activation::kSigmoid}};
-constexpr NamedValue<ConcatAxis> kAxes[] = {{"width", ConcatAxis::kWidth}, {"tokens", ConcatAxis::kTokens}};
-constexpr NamedValue<AttentionMask> kMasks[] = {{"none", AttentionMask::kNone}, {"causal", AttentionMask::kCausal}};
 constexpr NamedValue<Feature::SkewOf> kSkews[] = {{"lookup", Feature::SkewOf::kLookup}, {"bag", Feature::SkewOf::kBag}};
 constexpr NamedValue<FeatureGroup::Padding> kPaddings[] = {{"masked", FeatureGroup::Padding::kMasked},
                                                            {"attended", FeatureGroup::Padding::kAttended}};
 constexpr NamedValue<Pooling> kPoolings[] = {{"sum", Pooling::kSum}, {"mean", Pooling::kSum}, {"none", Pooling::kNone}};
-
-std::vector<double> Numbers(YamlMap& map, const std::string& key, Range range, size_t max_count) {
-  std::vector<double> numbers;
-  for (const YamlValue& element : map.Elements(key)) {
-    Result<double> number = element.Number(range);
-    if (!number) {
-      map.Fail(number.error());
-      return {};
-    }
-    if (numbers.size() == max_count) {
-      map.Fail(element.MakeError(ErrorCode::kInvalidValue, fmt::format("at most {} elements are accepted", max_count)));
-      return {};
-    }
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
 
 // Reads one model file; holds the names while it does.
 class ModelReader {
@@ -229,86 +204,6 @@ class ModelReader {
     return {};
   }
 
-  Result<BlockBody> ReadBody(const std::string& type, YamlMap& map, const YamlValue& place) {
-    if (type == "mlp") {
-      MlpBlock mlp;
-      for (const double width : Numbers(map, "widths", kWidth, 1000)) {
-        if (width != static_cast<double>(static_cast<int64_t>(width))) {
-          return place.MakeError(ErrorCode::kInvalidValue,
-                                 fmt::format("widths must be whole numbers, got {:g}", width));
-        }
-        mlp.widths.push_back(static_cast<int64_t>(width));
-      }
-      mlp.activation = ReadEnum(map, "activation", kActivations, Activation::kRelu);
-      mlp.last_activation = ReadEnum(map, "last_activation", kActivations, mlp.activation);
-      mlp.groups = map.Integer("groups", kSmallCount, 1);
-      mlp.layer_norm = map.Bool("layer_norm", false);
-      return mlp;
-    }
-    if (type == "concat") {
-      return ConcatBlock{ReadEnum(map, "axis", kAxes, ConcatAxis::kWidth), map.Integer("pad_multiple", kSmallCount, 1)};
-    }
-    if (type == "dot_interaction") return DotInteractionBlock{map.Integer("pad_multiple", kSmallCount, 1)};
-    if (type == "slice") {
-      SliceBlock slice;
-      slice.offset = map.Integer("offset", {0, 1e7}, 0);
-      slice.width = map.Integer("width", kWidth);
-      return slice;
-    }
-    if (type == "low_rank_cross") {
-      CrossBlock cross;
-      cross.layers = map.Integer("layers", kSmallCount);
-      cross.rank = map.Integer("rank", {0, 1e6}, 0);
-      return cross;
-    }
-    if (type == "norm") return NormBlock{};
-    if (type == "add") return AddBlock{};
-    if (type == "pointwise") {
-      PointwiseBlock pointwise;
-      pointwise.forward_passes = map.Number("forward_passes", {0, 1000}, 2.0);
-      pointwise.backward_passes = map.Number("backward_passes", {0, 1000}, 3.0);
-      return pointwise;
-    }
-    if (type == "token_linear") return TokenLinearBlock{map.Integer("out_tokens", kSmallCount)};
-    if (type == "factorization") return FactorizationBlock{map.Integer("rank", kSmallCount)};
-    if (type == "select") return SelectBlock{map.Number("tokens", kTokens)};
-    if (type == "reshape") return ReshapeBlock{map.Number("tokens", kTokens)};
-    if (type == "transformer") {
-      TransformerBlock transformer;
-      transformer.layers = map.Integer("layers", {1, 1000});
-      transformer.heads = map.Integer("heads", kSmallCount);
-      transformer.head_dim = map.Integer("head_dim", kSmallCount);
-      transformer.feed_forward_width = map.Integer("feed_forward_width", {0, 1e7}, 0);
-      transformer.query_tokens = Numbers(map, "query_tokens", kTokens, 1000);
-      transformer.key_tokens = Numbers(map, "key_tokens", kTokens, 1000);
-      transformer.own_weight_tokens = map.Number("own_weight_tokens", {0, 1e6}, 0.0);
-      transformer.mask = ReadEnum(map, "mask", kMasks, AttentionMask::kCausal);
-      transformer.mean_square_ratio = map.Number("mean_square_ratio", {1, 1000}, 1.0);
-      transformer.activation = ReadEnum(map, "activation", kActivations, Activation::kGelu);
-      const size_t layers = static_cast<size_t>(transformer.layers);
-      for (const auto* tokens : {&transformer.query_tokens, &transformer.key_tokens}) {
-        if (map.ok() && !tokens->empty() && tokens->size() != layers) {
-          return place.MakeError(
-              ErrorCode::kInvalidValue,
-              fmt::format("query_tokens and key_tokens need one number a layer ({}), got {}", layers, tokens->size()));
-        }
-      }
-      return transformer;
-    }
-    if (type == "hstu") {
-      HstuBlock hstu;
-      hstu.layers = map.Integer("layers", {1, 1000});
-      hstu.heads = map.Integer("heads", kSmallCount);
-      hstu.qk_dim = map.Integer("qk_dim", kSmallCount);
-      hstu.v_dim = map.Integer("v_dim", kSmallCount);
-      hstu.output_inputs = map.Integer("output_inputs", {1, 3}, 3);
-      hstu.mask = ReadEnum(map, "mask", kMasks, AttentionMask::kCausal);
-      hstu.mean_square_ratio = map.Number("mean_square_ratio", {1, 1000}, 1.0);
-      return hstu;
-    }
-    PORTOLAN_CHECK(false, "block type accepted but not read");
-  }
-
   Status ReadBlocks(const YamlValue& value) {
     static const std::vector<std::string> kTypes = {
         "mlp",          "concat",        "dot_interaction", "low_rank_cross", "norm",    "add",         "pointwise",
@@ -325,11 +220,16 @@ class ModelReader {
       const std::string type = map.OneOf("type", kTypes);
       PORTOLAN_RETURN_IF_ERROR(ReadInputs(map, element, block));
       if (map.ok()) {
-        PORTOLAN_ASSIGN_OR_RETURN(block.body, ReadBody(type, map, element));
+        PORTOLAN_ASSIGN_OR_RETURN(block.body, ReadBlockBody(type, map, element));
       }
       PORTOLAN_RETURN_IF_ERROR(map.Finish());
       if (const auto* mlp = std::get_if<MlpBlock>(&block.body); mlp != nullptr && mlp->widths.empty()) {
         return element.MakeError(ErrorCode::kMissingField, "'widths' is required: the output width of each layer");
+      }
+      layers_ += LayersOf(block.body);
+      if (layers_ > kMaxLayers) {
+        return element.MakeError(ErrorCode::kInvalidValue,
+                                 fmt::format("at most {} layers in all blocks together are accepted", kMaxLayers));
       }
       if (names_.count(block.name) > 0) {
         return element.MakeError(ErrorCode::kInvalidValue, "the name '" + block.name + "' is taken already");
@@ -365,7 +265,10 @@ class ModelReader {
       return element.MakeError(ErrorCode::kMissingField,
                                "'input' or 'inputs' is required; known here: " + Join(Names(), ", "));
     }
-    if (names.size() > kMaxBlocks) return element.MakeError(ErrorCode::kInvalidValue, "too many inputs");
+    if (names.size() > kMaxInputs) {
+      return element.MakeError(ErrorCode::kInvalidValue,
+                               fmt::format("at most {} inputs are accepted, got {}", kMaxInputs, names.size()));
+    }
     for (const auto& [name, place] : names) {
       const auto found = names_.find(name);
       if (found == names_.end()) {
@@ -398,6 +301,7 @@ class ModelReader {
 
   Model model_;
   double zipf_exponent_ = 0;
+  int64_t layers_ = 0;  // of all blocks so far
   Feature::SkewOf skew_of_ = Feature::SkewOf::kLookup;
   std::unordered_map<std::string, Block::Input> names_;
   std::unordered_map<std::string, int> table_index_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "base/check.h"
 
@@ -94,17 +96,22 @@ constexpr std::array<double, 5> kNodes = {-0.906179845938664, -0.538469310105683
 constexpr std::array<double, 5> kWeights = {0.236926885056189, 0.478628670499366, 0.568888888888889, 0.478628670499366,
                                             0.236926885056189};
 
-double ExpectedUniqueZipf(double lookups, double rows, double exponent) {
+double SumUniqueZipf(double lookups, double rows, double exponent) {
   const double exact = std::min(std::floor(rows), kExactRows);
   double normaliser = 0;
-  for (double i = 1; i <= exact; ++i) normaliser += std::pow(i, -exponent);
+  std::array<double, static_cast<size_t>(kExactRows)> weights;  // of the rows summed one by one
+  const size_t head = static_cast<size_t>(exact);
+  for (size_t i = 0; i < head; ++i) {
+    weights[i] = std::pow(static_cast<double>(i + 1), -exponent);
+    normaliser += weights[i];
+  }
   const double begin = exact + 0.5;
   const double end = rows + 0.5;
   const bool has_tail = end > begin;
   if (has_tail) normaliser += PowerIntegral(begin, end, exponent);
 
   double unique = 0;
-  for (double i = 1; i <= exact; ++i) unique += HitProbability(std::pow(i, -exponent) / normaliser, lookups);
+  for (size_t i = 0; i < head; ++i) unique += HitProbability(weights[i] / normaliser, lookups);
   if (!has_tail) return unique;
   const double log_begin = std::log(begin);
   const double log_normaliser = std::log(normaliser);
@@ -120,6 +127,22 @@ double ExpectedUniqueZipf(double lookups, double rows, double exponent) {
     }
   }
   return unique;
+}
+
+// SumUniqueZipf, and what it answered before: tables of one size, and the many recipes that a plan prices for one
+// model, ask the same again.
+double ExpectedUniqueZipf(double lookups, double rows, double exponent) {
+  struct Answer {
+    double lookups = -1, rows = -1, exponent = -1, unique = 0;
+  };
+  constexpr size_t kRemembered = 4096;
+  thread_local std::vector<Answer> answers(kRemembered);
+  const std::hash<double> hash;
+  Answer& answer = answers[(hash(lookups) * 31 + hash(rows) * 7 + hash(exponent)) % kRemembered];
+  if (answer.lookups != lookups || answer.rows != rows || answer.exponent != exponent) {
+    answer = {lookups, rows, exponent, SumUniqueZipf(lookups, rows, exponent)};
+  }
+  return answer.unique;
 }
 
 }  // namespace

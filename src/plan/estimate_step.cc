@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "plan/placement_bound.h"
+#include "plan/step_pricer.h"
 #include "recipe/rules/rule.h"
 
 namespace portolan {
@@ -62,8 +64,13 @@ std::string BindingTerm(const std::vector<ExposedTerm>& breakdown, const StepGra
 
 // One line that names the figures of this answer which the chip's file does not state.
 void AddInheritedNote(const Accelerator& accelerator, const Recipe& recipe, std::vector<std::string>* notes) {
+  if (accelerator.inherited.count("scale_up_fabric") > 0) {
+    notes->push_back(fmt::format("{} does not state how its devices are linked; {} is assumed (--fabric names another)",
+                                 accelerator.id, accelerator.scale_up_fabric));
+  }
   std::vector<std::string> keys;
   for (const auto& [key, from] : accelerator.inherited) {
+    if (key == "scale_up_fabric") continue;
     const size_t dot = key.find('.');
     if (dot != std::string::npos && key.substr(dot + 1) != DTypeName(recipe.gemm)) continue;
     keys.push_back(key);
@@ -73,48 +80,16 @@ void AddInheritedNote(const Accelerator& accelerator, const Recipe& recipe, std:
                                accelerator.id, Join(keys, ", "), accelerator.id));
 }
 
-}  // namespace
-
-namespace {
-
-// A step of `steps` micro-batches: all but the last without the dense reduction and optimizer.
-Timeline RunAccumulated(const Model& model, const Recipe& micro, const Cluster& cluster, const StepConstants& constants,
-                        int64_t steps, const StepEstimate& estimate, RankBalance balance) {
-  Timeline timeline = RunTimeline(estimate.graph, micro, cluster, constants);
-  if (steps == 1) return timeline;
-  const StepGraph part = BuildStepGraph(model, micro, cluster, estimate.placement, balance, StepPart::kAccumulate);
-  const Timeline one = RunTimeline(part, micro, cluster, constants);
-  const double times = static_cast<double>(steps - 1);
-  timeline.step += times * one.step;
-  for (size_t c = 0; c < timeline.busy.size(); ++c) timeline.busy[c] += times * one.busy[c];
-  for (const ExposedTerm& term : one.exposed) {
-    const auto found = std::find_if(timeline.exposed.begin(), timeline.exposed.end(),
-                                    [&term](const ExposedTerm& other) { return other.name == term.name; });
-    if (found != timeline.exposed.end()) {
-      found->time += times * term.time;
-    } else {
-      timeline.exposed.push_back({term.name, times * term.time});
-    }
-  }
-  return timeline;
-}
-
-StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants,
-                   RankBalance balance) {
+StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants) {
   StepEstimate estimate;
   estimate.global_batch = recipe.GlobalBatch(cluster.devices);
   estimate.local_batch = static_cast<double>(estimate.global_batch) / cluster.devices;
-  Recipe micro = recipe;
-  if (recipe.accumulation_steps > 1) {
-    micro.global_batch = std::max<int64_t>(cluster.devices, estimate.global_batch / recipe.accumulation_steps);
-    micro.local_batch = 0;
-  }
-  const Bytes free_for_tables =
-      std::max(Bytes(0), cluster.accelerator.hbm - MemoryBesidesTables(model, recipe, cluster));
-  estimate.placement = PlaceTables(model, micro, cluster, free_for_tables);
-  estimate.graph = BuildStepGraph(model, micro, cluster, estimate.placement, balance);
-  estimate.memory = EstimateMemory(model, micro, cluster, estimate.placement, estimate.graph);
-  Timeline timeline = RunAccumulated(model, micro, cluster, constants, recipe.accumulation_steps, estimate, balance);
+  StepPricer pricer(model, recipe, cluster, constants);
+  estimate.placement = pricer.Place();
+  const EmbeddingWork work = pricer.Measure(estimate.placement);
+  estimate.graph = pricer.Graph(work);
+  estimate.memory = EstimateMemory(model, pricer.recipe(), cluster, estimate.placement, estimate.graph);
+  Timeline timeline = pricer.Run(work, estimate.graph);
   estimate.step = timeline.step;
   estimate.breakdown = std::move(timeline.exposed);
   estimate.busy = timeline.busy;
@@ -135,7 +110,7 @@ Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, cons
   }
   const Model& priced = revised ? *revised : model;
   PORTOLAN_RETURN_IF_ERROR(CheckRecipe(priced, recipe, cluster));
-  StepEstimate estimate = Price(priced, recipe, cluster, constants, RankBalance::kSlowest);
+  StepEstimate estimate = Price(priced, recipe, cluster, constants);
   estimate.binding = BindingTerm(estimate.breakdown, estimate.graph);
   AddInheritedNote(cluster.accelerator, recipe, &estimate.notes);
   if (cluster.accelerator.peak_matrix[recipe.gemm] == FlopsPerSecond(0)) {
@@ -153,24 +128,7 @@ Result<Seconds> StepLowerBound(const Model& model, const Recipe& recipe, const C
   }
   const Model& priced = revised ? *revised : model;
   PORTOLAN_RETURN_IF_ERROR(CheckRecipe(priced, recipe, cluster));
-  Recipe unsplit = recipe;
-  // Small tables stay replicated, as the recipe's threshold says; all others are whole, so that nothing is sent or
-  // written twice, and every rank does the mean.
-  if (recipe.sharding == Sharding::kAuto && recipe.tables.empty()) {
-    unsplit.sharding = Sharding::kTable;
-    const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(priced.embedding_optimizer);
-    for (const Table& table : priced.tables) {
-      const double bytes = table.rows * (static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value +
-                                         EmbeddingStateBytesPerRow(optimizer, table.dim).value);
-      if (bytes <= recipe.data_parallel_max.value) unsplit.tables[table.name] = {Sharding::kDataParallel, 1};
-    }
-  }
-  Seconds bound = Price(priced, unsplit, cluster, constants, RankBalance::kMean).step;
-  if (cluster.nodes() > 1 && unsplit.sharding == Sharding::kTable) {
-    unsplit.sharding = Sharding::kTableRow;
-    bound = std::min(bound, Price(priced, unsplit, cluster, constants, RankBalance::kMean).step);
-  }
-  return bound;
+  return PlacementBound(priced, recipe, cluster, constants);
 }
 
 }  // namespace portolan

@@ -32,8 +32,9 @@ struct StepEstimate {
 Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
                                   const StepConstants& constants = SharedStepConstants());
 
-// A lower bound on the step over all ways to deal the recipe's tables to ranks: tables whole (nothing is sent twice),
-// every rank with the mean load, no memory limit; the other settings as the recipe has them.
+// A lower bound on the step over all ways to split the recipe's tables (SplitOptions, placement_search.h) and to deal
+// their shards to ranks, without a memory limit; the other settings, and which tables are replicated, as the recipe has
+// them. The argument is in placement_bound.cc.
 Result<Seconds> StepLowerBound(const Model& model, const Recipe& recipe, const Cluster& cluster,
                                const StepConstants& constants = SharedStepConstants());
 

@@ -7,10 +7,11 @@
 
 namespace portolan {
 
-// The tables' sharding in the shape of a TorchRec EmbeddingShardingPlan (meta-pytorch/torchrec,
-// torchrec/distributed/types.py: ParameterSharding and EnumerableShardingSpec): for each table its sharding type,
-// compute kernel, ranks and shard sizes, offsets and placement. Rows of a row-split table are dealt as TorchRec does,
-// in blocks of ceil(rows / shards).
+// The tables' sharding in the form of TorchRec's ShardingPlan._serialize (meta-pytorch/torchrec,
+// torchrec/distributed/types.py): for each table its sharding type, compute kernel, ranks, and shards with sizes,
+// offsets and placement; docs/plan.md has the Python lines that build the plan from it. Rows are dealt in blocks of
+// ceil(rows / shards), columns in blocks of a multiple of four. TorchRec splits rows over all ranks or over one node:
+// tables that Portolan splits over some of the ranks are widened to all, and listed under "widened".
 nlohmann::ordered_json TorchRecPlanJson(const Model& model, const Placement& placement, const Cluster& cluster);
 
 // A launch line and the environment variables that the vendor documents for training on this cluster, each with its

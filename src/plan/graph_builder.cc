@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace portolan {
+namespace {
+
+// A size of a product: whole, at least 1, and far from the end of int64_t whatever batch a recipe asks for.
+int64_t Whole(double size) { return std::llround(std::clamp(size, 1.0, 1e15)); }
+
+}  // namespace
 
 int GraphBuilder::Add(std::string name, Category category, Stream stream, const Estimate& estimate,
                       std::vector<int> after) {
@@ -20,10 +26,10 @@ int GraphBuilder::Add(std::string name, Category category, Stream stream, const 
 int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, GemmLayout layout, GemmEpilogue epilogue,
                        std::vector<int> after, double batch) {
   GemmShape shape;
-  shape.m = std::max<int64_t>(1, std::llround(m));
-  shape.n = std::max<int64_t>(1, std::llround(n));
-  shape.k = std::max<int64_t>(1, std::llround(k));
-  shape.batch = std::max<int64_t>(1, std::llround(batch));
+  shape.m = Whole(m);
+  shape.n = Whole(n);
+  shape.k = Whole(k);
+  shape.batch = Whole(batch);
   shape.layout = layout;
   shape.compute = recipe.gemm;
   // Narrow formats are quantised on the way in; the output is an activation.
@@ -31,7 +37,9 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
   shape.a = shape.b = narrow ? recipe.gemm : recipe.activation;
   shape.d = recipe.activation;
   shape.epilogue = epilogue;
-  return Add(name, Category::kGemm, Stream::kMain, GemmEstimate(shape, chip), std::move(after));
+  const int task = Add(name, Category::kGemm, Stream::kMain, GemmEstimate(shape, chip), std::move(after));
+  graph.tasks.back().matrix_flops = GemmWork(shape).matrix_flops;
+  return task;
 }
 
 int GraphBuilder::OwnWeightGemm(const std::string& name, double m, double n, double k, GemmLayout layout,
@@ -45,6 +53,7 @@ int GraphBuilder::OwnWeightGemm(const std::string& name, double m, double n, dou
   loop.estimate.memory *= count;
   loop.estimate.launch *= count;
   loop.estimate.total *= count;
+  loop.matrix_flops *= count;
   loop.kernels = count;
   return task;
 }
@@ -55,7 +64,9 @@ int GraphBuilder::Pointwise(const std::string& name, double read, double written
   shape.written = Bytes(written);
   shape.elements = written / 2;
   shape.flops_per_element = 4;
-  return Add(name, Category::kElementwise, Stream::kMain, ElementwiseEstimate(shape, chip), std::move(after));
+  const int task = Add(name, Category::kElementwise, Stream::kMain, ElementwiseEstimate(shape, chip), std::move(after));
+  graph.tasks.back().moved = shape.read + shape.written;
+  return task;
 }
 
 }  // namespace portolan

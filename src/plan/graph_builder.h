@@ -8,6 +8,7 @@
 #include "cost/embedding.h"
 #include "cost/gemm.h"
 #include "cost/memory_bound.h"
+#include "plan/shard_cost.h"
 #include "plan/step_graph.h"
 
 namespace portolan {
@@ -75,5 +76,10 @@ struct EmbeddingWork {
   double input_bytes = 0;              // indices, dense features and labels copied from the host
 };
 EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& placement, RankBalance balance);
+// The same with the shards that `pricer` has priced already.
+EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement, RankBalance balance);
+// BuildStepGraph with embedding work that is known.
+StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
+                         StepPart part = StepPart::kWhole);
 
 }  // namespace portolan

@@ -18,15 +18,19 @@ double ExchangeWeight(const Model& model, const Recipe& recipe, const Cluster& c
   const bool crosses_nodes = cluster.nodes() > 1;
   const BytesPerSecond link = crosses_nodes ? cluster.scale_out.device_peak : cluster.scale_up.device_peak;
   if (link.value <= 0) return 0;
-  const double gathered = SizeOf(recipe.embedding_row).value * 2;  // forward read, and about as much in backward
+  // Forward and backward exchange against the row reads of the lookup and, in backward, about three times as much: the
+  // gradient of each lookup, and rows and state read and written (8 bytes of HBM to 2 of link in NVIDIA's planner).
+  const double gathered = SizeOf(recipe.embedding_row).value * 4;
   const double exchanged = SizeOf(recipe.embedding_forward_comm).value + SizeOf(recipe.embedding_backward_comm).value;
   return (cluster.accelerator.hbm_sustained / link) * exchanged / gathered;
 }
 
 struct Shard {
   int table = 0;
-  double load = 0;
+  double gather = 0;    // dim x lookups
+  double exchange = 0;  // dim x pooled outputs x weight
   double bytes = 0;
+  double load() const { return gather + exchange; }
 };
 
 // Rounds of halving the hottest shard.
@@ -59,7 +63,7 @@ class Bins {
       const Bin& bin = bins[static_cast<size_t>(i)];
       if (emptiest < 0 || bin.bytes < bins[static_cast<size_t>(emptiest)].bytes) emptiest = i;
       if (bin.bytes + shard.bytes > capacity) continue;
-      if (best < 0 || bin.load < bins[static_cast<size_t>(best)].load) best = i;
+      if (best < 0 || bin.load() < bins[static_cast<size_t>(best)].load()) best = i;
     }
     if (best < 0) best = emptiest < 0 ? 0 : emptiest;
     const int first = unit == Unit::kNode ? best * per_node_ : best;
@@ -69,17 +73,23 @@ class Bins {
     return best;
   }
 
-  double Fullest() const {
-    double fullest = 0;
-    for (const Bin& device : devices_) fullest = std::max(fullest, device.load);
-    return fullest;
+  // Lookups and exchange are two phases, and each waits for the device that has most of it.
+  double Slowest() const {
+    double gather = 0, exchange = 0;
+    for (const Bin& device : devices_) {
+      gather = std::max(gather, device.gather);
+      exchange = std::max(exchange, device.exchange);
+    }
+    return gather + exchange;
   }
 
  private:
   struct Bin {
-    double load = 0, bytes = 0;
+    double gather = 0, exchange = 0, bytes = 0;
+    double load() const { return gather + exchange; }
     void Add(const Shard& shard, double share) {
-      load += shard.load * share;
+      gather += shard.gather * share;
+      exchange += shard.exchange * share;
       bytes += shard.bytes * share;
     }
   };
@@ -159,8 +169,8 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
     return sharding == Sharding::kTableRow || (sharding == Sharding::kAuto && by_node) ? Unit::kNode : Unit::kDevice;
   };
 
-  // Shards of kAuto tables: as few as their size allows, then the hottest shard is halved as long as that lowers the
-  // load of the fullest device.
+  // Shards of kAuto tables: as few as their size allows, then the hottest shard is halved as long as that shortens
+  // the slowest lookups and the slowest exchange together.
   std::vector<int> counts(table_count, 0);
   for (size_t t = 0; t < table_count; ++t) {
     if (!open[t]) continue;
@@ -170,27 +180,27 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
                                  memory_per_device.value * (node ? per_node : 1) * 0.5, node ? nodes : devices)
                     : placement.tables[t].column_shards;
   }
-  const auto shard_load = [&](size_t t, int count) {
+  const auto shard_of = [&](size_t t, int count) {
     const double dim = static_cast<double>(model.tables[t].dim);
-    if (placement.tables[t].sharding != Sharding::kAuto) return dim * (lookups[t] + weight * outputs[t]) / count;
-    return dim * (lookups[t] / count + weight * outputs[t]);  // every row shard sends a partial sum
+    const double senders = placement.tables[t].sharding == Sharding::kAuto ? 1 : count;  // row shards send partial sums
+    return Shard{static_cast<int>(t), dim * lookups[t] / count, dim * weight * outputs[t] / senders,
+                 (weight_bytes[t] + state_bytes[t]) / count};
   };
   const auto deal = [&](const std::vector<int>& shard_counts, std::vector<std::vector<int>>* places) {
     std::vector<Shard> shards;
     for (size_t t = 0; t < table_count; ++t) {
       for (int s = 0; s < shard_counts[t]; ++s) {
-        shards.push_back({static_cast<int>(t), shard_load(t, shard_counts[t]),
-                          (weight_bytes[t] + state_bytes[t]) / shard_counts[t]});
+        shards.push_back(shard_of(t, shard_counts[t]));
       }
     }
-    std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) { return a.load > b.load; });
+    std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) { return a.load() > b.load(); });
     Bins bins(nodes, per_node, memory_per_device.value);
     places->assign(table_count, {});
     for (const Shard& shard : shards) {
       std::vector<int>& taken = (*places)[static_cast<size_t>(shard.table)];
       taken.push_back(bins.Take(shard, unit_of(static_cast<size_t>(shard.table)), taken));
     }
-    return bins.Fullest();
+    return bins.Slowest();
   };
   std::vector<std::vector<int>> best_places, places;
   double best = deal(counts, &best_places);
@@ -200,15 +210,15 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
     for (size_t t = 0; t < table_count; ++t) {
       if (!open[t] || placement.tables[t].sharding != Sharding::kAuto) continue;
       if (2 * trial[t] > (unit_of(t) == Unit::kNode ? nodes : devices)) continue;
-      if (hottest < 0 || shard_load(t, trial[t]) > shard_load(static_cast<size_t>(hottest), trial[hottest])) {
+      if (hottest < 0 || shard_of(t, trial[t]).load() > shard_of(static_cast<size_t>(hottest), trial[hottest]).load()) {
         hottest = static_cast<int>(t);
       }
     }
     if (hottest < 0) break;
     trial[static_cast<size_t>(hottest)] *= 2;
-    const double fullest = deal(trial, &places);
-    if (fullest >= best) continue;
-    best = fullest;
+    const double slowest = deal(trial, &places);
+    if (slowest >= best) continue;
+    best = slowest;
     best_places = places;
     counts = trial;
   }
@@ -229,21 +239,29 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
     place.sharding = place.row_shards > 1 ? Sharding::kRow : Sharding::kTable;
   }
 
-  for (size_t t = 0; t < table_count; ++t) {
-    const TablePlacement& place = placement.tables[t];
-    const bool everywhere = place.ranks.empty();
+  SumRankLoads(model, recipe, &placement);
+  return placement;
+}
+
+void SumRankLoads(const Model& model, const Recipe& recipe, Placement* placement) {
+  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
+  std::fill(placement->ranks.begin(), placement->ranks.end(), RankLoad{});
+  for (size_t t = 0; t < model.tables.size(); ++t) {
+    const Table& table = model.tables[t];
+    const TablePlacement& place = placement->tables[t];
     const double parts = place.sharding == Sharding::kDataParallel ? 1.0 : place.row_shards * place.column_shards;
+    const double weight_bytes = table.rows * static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value;
+    const double state_bytes = table.rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
     const auto add = [&](RankLoad& rank) {
-      rank.table_bytes += weight_bytes[t] / parts;
-      rank.state_bytes += state_bytes[t] / parts;
+      rank.table_bytes += weight_bytes / parts;
+      rank.state_bytes += state_bytes / parts;
     };
-    if (everywhere) {
-      for (RankLoad& rank : placement.ranks) add(rank);
+    if (place.ranks.empty()) {
+      for (RankLoad& rank : placement->ranks) add(rank);
     } else {
-      for (const int rank : place.ranks) add(placement.ranks[static_cast<size_t>(rank)]);
+      for (const int rank : place.ranks) add(placement->ranks[static_cast<size_t>(rank)]);
     }
   }
-  return placement;
 }
 
 }  // namespace portolan

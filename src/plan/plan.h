@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace portolan {
 // One accepted change, priced on both machines.
 struct LedgerEntry {
   Step step;                        // on the new machine
-  double gain_to = 0;               // before / after - 1 there
+  double gain_to = 0;               // samples/s after / before - 1 there
   std::optional<double> gain_from;  // the same change on the old machine; none where it does not apply or fit
   std::string not_on_from;          // why not
   double gain_anywhere = 0;         // what both machines gain
@@ -25,6 +26,8 @@ struct PlanOptions {
   std::optional<Recipe> baseline;  // the user's recipe; otherwise the best one on the old machine is searched
   Recipe start;                    // where that search begins
   std::set<std::string> allow;
+  // Called with the share of the work that is done, in (0, 1], and what is being done.
+  std::function<void(double done, const char* what)> progress;
 };
 
 struct Plan {
@@ -43,8 +46,9 @@ struct Plan {
   int estimates = 0;
 };
 
-// Plans `model` from the recipe that is best on `from` to the one that is best on `to`. Structure is revised on `to`
-// only.
+// Plans `model` from the recipe that is best on `from` to the one that is best on `to`. Both are searched under the
+// same rules, structure included: what would have been gained on the old machine too is no gain of the new one. A
+// baseline that the user gives is taken as it is.
 Result<Plan> MakePlan(const Model& model, const Cluster& from, const Cluster& to, const PlanOptions& options);
 
 }  // namespace portolan

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace portolan {
@@ -16,9 +17,6 @@ bool TradesMemory(const std::string& rule) {
   return rule == "recompute" || rule == "accumulation" || rule == "dense_parallelism" || rule == "replicate_tables" ||
          rule == "batch";
 }
-bool RevisesStructure(const std::string& rule) {
-  return rule == "pad_dimensions" || rule == "merge_shared_input" || rule == "jagged_packing";
-}
 
 struct State {
   Recipe recipe;
@@ -31,15 +29,22 @@ class Search {
       : model_(model), cluster_(cluster), options_(options) {}
 
   Result<SearchResult> Run(const Recipe& start) {
-    PORTOLAN_ASSIGN_OR_RETURN(StepEstimate estimate, Price(start));
-    State state{start, std::move(estimate)};
-    Repair(state);
+    // The placement is searched once, for the recipe that the rules give: until then tables are dealt greedily.
+    Recipe dealt = start;
+    dealt.balance = Balance::kGreedy;
+    PORTOLAN_ASSIGN_OR_RETURN(StepEstimate estimate, Price(dealt));
+    State state{std::move(dealt), std::move(estimate)};
+    RepairIfNeeded(state);
     if (state.estimate.memory.Fits()) {
       for (int round = 0; round < kRounds; ++round) {
+        // Most searches end in the third round.
+        ReportRange(1 - std::pow(0.5, round), 1 - std::pow(0.5, round + 1));
         if (!Round(state) && !Pairs(state)) break;
       }
     }
     ListRejected(state);
+    SearchPlacement(state, start.balance);
+    if (options_.progress) options_.progress(1);
     PORTOLAN_ASSIGN_OR_RETURN(result_.lower_bound, StepLowerBound(model_, state.recipe, cluster_));
     result_.lower_bound = std::min(result_.lower_bound, state.estimate.step);
     result_.gap = state.estimate.step / result_.lower_bound - 1;
@@ -49,8 +54,22 @@ class Search {
   }
 
  private:
+  // The prices of a round move the share done from `low` towards `high`.
+  void ReportRange(double low, double high) {
+    report_low_ = low;
+    report_high_ = high;
+    priced_in_range_ = 0;
+  }
+  void Report() {
+    if (!options_.progress) return;
+    constexpr double kTypicalRound = 60;  // settings that the rules propose
+    const double part = 1 - std::exp(-++priced_in_range_ / kTypicalRound);
+    options_.progress(report_low_ + (report_high_ - report_low_) * part);
+  }
+
   Result<StepEstimate> Price(const Recipe& recipe) {
     ++result_.estimates;
+    Report();
     return EstimateStep(model_, recipe, cluster_);
   }
 
@@ -58,30 +77,55 @@ class Search {
     return change.maths != MathsClass::kChangesMaths || options_.allow.count(change.rule) > 0;
   }
 
+  // The searched placement of the final recipe: a change of its own unless the start had it already.
+  void SearchPlacement(State& state, Balance start) {
+    for (const auto& rule : AllRules()) {
+      if (!IsBalance(*rule)) continue;
+      std::string why_not;
+      for (Change& change : rule->Propose({model_, state.recipe, cluster_}, &why_not)) {
+        Result<StepEstimate> estimate = Price(change.recipe);
+        if (!estimate) continue;
+        if (start == Balance::kSearched) {
+          state.recipe = std::move(change.recipe);
+          state.estimate = std::move(*estimate);
+        } else if (Better(*estimate, state.estimate)) {
+          Take(state, std::move(change), std::move(*estimate), /*repair=*/false);
+        }
+      }
+    }
+  }
+  static bool IsBalance(const Rule& rule) { return std::string(rule.name()) == "balance"; }
+
   std::vector<Change> Proposals(const Rule& rule, const Recipe& recipe, std::string* why_not) const {
-    if (options_.structure == SearchOptions::Structure::kKeep && RevisesStructure(rule.name())) {
+    if (IsBalance(rule)) {
+      *why_not = "comes after the others, for the recipe that they give";
+      return {};
+    }
+    if (options_.structure == SearchOptions::Structure::kKeep && rule.RevisesStructure()) {
       *why_not = "the structure is kept";
       return {};
     }
     return rule.Propose({model_, recipe, cluster_}, why_not);
   }
 
-  double ObjectiveSeconds(const StepEstimate& estimate) const {
-    return ObjectiveOf(model_, static_cast<double>(estimate.global_batch), estimate.step).seconds;
+  // Objective of `before` over that of `after`, less one; nullopt when one is seconds to quality and the other is not.
+  std::optional<double> Gain(const StepEstimate& before, const StepEstimate& after) const {
+    const Objective a = ObjectiveOf(model_, static_cast<double>(before.global_batch), before.step);
+    const Objective b = ObjectiveOf(model_, static_cast<double>(after.global_batch), after.step);
+    if (a.to_quality != b.to_quality) return std::nullopt;
+    return a.seconds / b.seconds - 1;
   }
-
-  // Whether `candidate` beats `current` by more than kLeastGain; estimates of different objectives do not compare.
+  // Whether `candidate` fits and beats `current` by more than kLeastGain.
   bool Better(const StepEstimate& candidate, const StepEstimate& current) const {
-    if (!candidate.memory.Fits()) return false;
-    const Objective a = ObjectiveOf(model_, static_cast<double>(candidate.global_batch), candidate.step);
-    const Objective b = ObjectiveOf(model_, static_cast<double>(current.global_batch), current.step);
-    return a.to_quality == b.to_quality && a.seconds < b.seconds * (1 - kLeastGain);
+    return candidate.memory.Fits() && Gain(current, candidate).value_or(0) > kLeastGain;
   }
 
   void Take(State& state, Change change, StepEstimate estimate, bool repair) {
     Step step;
     step.before = state.estimate.step;
     step.after = estimate.step;
+    step.rate_before = state.estimate.samples_per_s;
+    step.rate_after = estimate.samples_per_s;
     step.memory_before = state.estimate.memory.total;
     step.memory_after = estimate.memory.total;
     step.binding_before = state.estimate.binding;
@@ -95,17 +139,32 @@ class Search {
     result_.steps.push_back(std::move(step));
   }
 
-  // Makes an over-full recipe fit: the single setting that fits and costs least; failing that, the one that frees most,
-  // again and again.
-  void Repair(State& state) {
-    for (int attempt = 0; attempt < 6 && !state.estimate.memory.Fits(); ++attempt) {
+  // Makes an over-full recipe fit: first with settings that are allowed, then with gradient accumulation too.
+  void RepairIfNeeded(State& state) {
+    if (state.estimate.memory.Fits()) return;
+    const State start = state;
+    Repair(state, /*also=*/"");
+    if (state.estimate.memory.Fits()) return;
+    State second = start;
+    std::vector<Step> first_steps;
+    std::swap(first_steps, result_.steps);
+    Repair(second, /*also=*/"accumulation");
+    if (second.estimate.memory.Fits() || second.estimate.memory.total < state.estimate.memory.total) {
+      state = std::move(second);
+    } else {
+      std::swap(first_steps, result_.steps);
+    }
+  }
+  // The single setting that fits and costs least; failing that, the one that frees most, again and again.
+  void Repair(State& state, const std::string& also) {
+    constexpr int kAttempts = 6;
+    for (int attempt = 0; attempt < kAttempts && !state.estimate.memory.Fits(); ++attempt) {
       std::optional<Change> best;
       std::optional<StepEstimate> best_estimate;
       for (const auto& rule : AllRules()) {
         std::string why_not;
         for (Change& change : Proposals(*rule, state.recipe, &why_not)) {
-          // Accumulation may repair: the sum of gradients is the same but for the tables' updates.
-          if (!Allowed(change) && change.rule != "accumulation") continue;
+          if (!Allowed(change) && change.rule != also) continue;
           Result<StepEstimate> estimate = Price(change.recipe);
           if (!estimate || estimate->memory.total >= state.estimate.memory.total) continue;
           if (best_estimate && !BetterRepair(*estimate, *best_estimate)) continue;
@@ -119,7 +178,9 @@ class Search {
   }
   bool BetterRepair(const StepEstimate& a, const StepEstimate& b) const {
     if (a.memory.Fits() != b.memory.Fits()) return a.memory.Fits();
-    return a.memory.Fits() ? ObjectiveSeconds(a) < ObjectiveSeconds(b) : a.memory.total < b.memory.total;
+    if (!a.memory.Fits()) return a.memory.total < b.memory.total;
+    const std::optional<double> gain = Gain(b, a);
+    return gain ? *gain > 0 : a.samples_per_s > b.samples_per_s;
   }
 
   bool Round(State& state) {
@@ -185,14 +246,16 @@ class Search {
         if (!estimate) {
           reason = FormatError(estimate.error());
         } else {
-          const double gain = ObjectiveSeconds(state.estimate) / ObjectiveSeconds(*estimate) - 1;
-          reason = fmt::format("{:+.1f} %", 100 * gain);
+          const std::optional<double> gain = Gain(state.estimate, *estimate);
+          reason =
+              gain ? fmt::format("{:+.1f} %", 100 * *gain)
+                   : fmt::format("samples to quality are not known at a global batch of {}", estimate->global_batch);
           if (!estimate->memory.Fits()) {
             reason += fmt::format(", does not fit: {:.0f} of {:.0f} GB", estimate->memory.total.value * 1e-9,
                                   estimate->memory.capacity.value * 1e-9);
           } else if (!Allowed(change)) {
             reason += fmt::format(", changes the maths: needs --allow {}", change.rule);
-          } else if (gain <= kLeastGain) {
+          } else if (gain && *gain <= kLeastGain) {
             reason += ", no gain";
           }
         }
@@ -205,6 +268,7 @@ class Search {
   const Cluster& cluster_;
   const SearchOptions& options_;
   SearchResult result_;
+  double report_low_ = 0, report_high_ = 0.05, priced_in_range_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,12 +14,15 @@ namespace portolan {
 struct SearchOptions {
   std::set<std::string> allow;  // names of rules of class kChangesMaths that may be used
   enum class Structure { kKeep, kRevise } structure = Structure::kRevise;
+  // Called with the share of the search that is done, in (0, 1]: an estimate, since rounds end when nothing is gained.
+  std::function<void(double done)> progress;
 };
 
 // A change that the search took, with the state before and after it.
 struct Step {
   Change change;
-  Seconds before, after;
+  Seconds before, after;                   // a step
+  double rate_before = 0, rate_after = 0;  // samples/s: what a gain is measured by, since a change may set the batch
   Bytes memory_before, memory_after;
   std::string binding_before, binding_after;
   std::array<Seconds, kCategoryCount> busy_before{}, busy_after{};
@@ -41,7 +45,8 @@ struct SearchResult {
 };
 
 // Finds the fastest recipe that fits, from `start`. First, if `start` does not fit, the settings that make it fit at
-// the least cost (repairs). Then rule by rule, in their order: price every setting a rule proposes and take the best
+// the least cost (repairs); gradient accumulation, which changes when tables are updated, only when it is allowed or
+// nothing else fits. Then rule by rule, in their order: price every setting a rule proposes and take the best
 // that improves the objective by more than 0.1 %, until a whole round takes nothing; then pairs of settings of rules
 // that trade memory for time, since one may pay only together with another. Deterministic.
 Result<SearchResult> SearchRecipe(const Model& model, const Recipe& start, const Cluster& cluster,

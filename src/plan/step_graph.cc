@@ -20,9 +20,9 @@ constexpr double kUnfusedOptimizerPasses = 20.0 / 7.0;
 
 class StepLowering {
  public:
-  StepLowering(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement,
-               RankBalance balance, StepPart part)
-      : b_(model, recipe, cluster), embeddings_(MeasureEmbeddings(b_, placement, balance)), part_(part) {
+  StepLowering(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
+               StepPart part)
+      : b_(model, recipe, cluster), embeddings_(work), part_(part) {
     across_nodes_ = cluster;
     across_nodes_.devices = cluster.nodes();
     across_nodes_.devices_per_node = 1;
@@ -377,7 +377,13 @@ const char* CategoryName(Category category) { return kCategoryNames[static_cast<
 
 StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement,
                          RankBalance balance, StepPart part) {
-  return StepLowering(model, recipe, cluster, placement, balance, part).Build();
+  ShardPricer pricer(model, recipe, cluster);
+  return BuildStepGraph(model, recipe, cluster, MeasureEmbeddings(pricer, placement, balance), part);
+}
+
+StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
+                         StepPart part) {
+  return StepLowering(model, recipe, cluster, work, part).Build();
 }
 
 }  // namespace portolan

@@ -37,6 +37,8 @@ struct Task {
   Stream stream = Stream::kMain;
   Estimate estimate;
   double kernels = 1;
+  Flops matrix_flops;               // of matrix products
+  Bytes moved;                      // by a pointwise kernel: read and written
   std::vector<int> after;           // tasks of this step that must have ended
   std::vector<int> after_previous;  // tasks of the step before
 };

@@ -23,17 +23,19 @@ class Simulation {
   Simulation(const StepGraph& graph, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants)
       : graph_(graph), count_(static_cast<int>(graph.tasks.size())), constants_(constants) {
     double host = 0;
-    if (recipe.launch == Launch::kStream) {
+    if (recipe.launch != Launch::kGraph) {
       const double launches =
           recipe.fusion == Fusion::kEager ? constants.host_kernel_eager : constants.host_kernel_compiled;
       host = launches * cluster.accelerator.host_launch.value;
     }
     issue_offset_.resize(static_cast<size_t>(count_));
     duration_.resize(static_cast<size_t>(count_));
+    const bool framework = recipe.launch == Launch::kStream && recipe.fusion != Fusion::kFull;
+    const double interpreter = framework && count_ > 0 ? constants.framework_step.value / count_ : 0;
     double issued = 0;
     for (int i = 0; i < count_; ++i) {
       const Task& task = graph.tasks[static_cast<size_t>(i)];
-      issued += host * task.kernels;
+      issued += host * task.kernels + interpreter;
       issue_offset_[static_cast<size_t>(i)] = issued;
       const double factor = constants.Factor(task.category, recipe.fusion);
       duration_[static_cast<size_t>(i)] =

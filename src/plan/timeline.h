@@ -23,6 +23,7 @@ struct StepConstants {
   double concurrency_gain = 0;      // two compute streams together reach 1 + this of one
   double host_kernel_eager = 0;     // host launches that one kernel of an eager framework costs
   double host_kernel_compiled = 0;  // of a compiled one
+  Seconds framework_step;           // host time of a framework's step beside its launches, unless captured in a graph
 
   double Factor(Category category, Fusion fusion) const;
 };

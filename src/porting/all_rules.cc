@@ -3,8 +3,8 @@
 
 namespace portolan {
 
-const std::vector<Rule>& AllRules() {
-  static const auto* rules = new std::vector<Rule>{
+const std::vector<PortingRule>& AllPortingRules() {
+  static const auto* rules = new std::vector<PortingRule>{
       {"include", "CUDA's headers become HIP's", ApplyIncludes},
       {"symbol-argument", "A __device__ variable handed to the runtime goes through HIP_SYMBOL", ApplySymbolArguments},
       {"kernel-pointer", "A kernel handed to the runtime becomes a const void *", ApplyKernelPointerArguments},
@@ -29,6 +29,11 @@ const std::vector<Rule>& AllRules() {
       {"spin-lock", "Locks that need independent thread scheduling", ApplySpinLock},
       {"dynamic-parallelism", "Kernels launched from kernels", ApplyDynamicParallelism},
       {"atomic-overload", "Atomics and operators that HIP defines already", ApplyAtomicOverloads},
+      {"vector-operator", "Operators on vector types that HIP has itself", ApplyVectorOperators},
+      {"qualifier", "Qualifiers of CUDA's compiler", ApplyQualifiers},
+      {"host-math", "Mathematical functions that only CUDA declares for the host", ApplyHostMath},
+      {"transitive-include", "Headers of Thrust that CUDA includes by the way", ApplyTransitiveIncludes},
+      {"half-precision", "Atomics and host operators of half and bfloat16", ApplyHalfPrecision},
       {"rename-api", "cudaX, cuX, cublasX ... become hipX, hipblasX ...", ApplyRenameApi},
   };
   return *rules;

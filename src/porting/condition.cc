@@ -81,9 +81,7 @@ Truth Or(Truth a, Truth b) {
   if (a == Truth::kTrue || b == Truth::kTrue) return Truth::kTrue;
   return a == Truth::kFalse && b == Truth::kFalse ? Truth::kFalse : Truth::kUnknown;
 }
-Truth Not(Truth a) {
-  return a == Truth::kUnknown ? Truth::kUnknown : a == Truth::kTrue ? Truth::kFalse : Truth::kTrue;
-}
+Truth Not(Truth a) { return a == Truth::kUnknown ? Truth::kUnknown : a == Truth::kTrue ? Truth::kFalse : Truth::kTrue; }
 Truth And(Truth a, Truth b) { return Not(Or(Not(a), Not(b))); }
 
 Truth EvaluateForHip(const SourceFile& source, const Conditional::Branch& branch) {

@@ -103,8 +103,8 @@ HipDeclarations HipDeclarations::Read(const std::string& include_dir) {
   HipDeclarations declarations;
   std::error_code error;
   if (!fs::exists(fs::path(include_dir) / "hip" / "hip_runtime_api.h", error)) return declarations;
-  for (const char* library : {"hip", "hipblas", "hipblas-common", "hipblaslt", "hiprand", "hipsparse", "hipfft",
-                              "hipsolver"}) {
+  for (const char* library :
+       {"hip", "hipblas", "hipblas-common", "hipblaslt", "hiprand", "hipsparse", "hipfft", "hipsolver"}) {
     const fs::path folder = fs::path(include_dir) / library;
     for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
       const std::string extension = it->path().extension().string();

@@ -16,11 +16,11 @@ bool LooksLikeVendorName(std::string_view name) {
 // Words before which a name is used, not declared, although two names stand side by side.
 bool IsNoType(std::string_view word) {
   constexpr std::array<std::string_view, 34> kWords = {
-      "return",   "case",     "else",       "do",           "goto",         "throw",      "new",     "delete",
-      "sizeof",   "enum",     "struct",     "class",        "union",        "typename",   "const",   "static",
-      "extern",   "inline",   "volatile",   "constexpr",    "__host__",     "__device__", "virtual", "friend",
-      "typedef",  "template", "co_return",  "__global__",   "__inline__",   "__constant__", "mutable", "register",
-      "explicit", "__forceinline__"};
+      "return",     "case",         "else",    "do",       "goto",     "throw",          "new",
+      "delete",     "sizeof",       "enum",    "struct",   "class",    "union",          "typename",
+      "const",      "static",       "extern",  "inline",   "volatile", "constexpr",      "__host__",
+      "__device__", "virtual",      "friend",  "typedef",  "template", "co_return",      "__global__",
+      "__inline__", "__constant__", "mutable", "register", "explicit", "__forceinline__"};
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
@@ -28,11 +28,18 @@ bool Declares(const SourceFile& source, size_t name) {
   if (name == 0 || source.tokens()[name - 1].in_directive != source.tokens()[name].in_directive) return false;
   const std::string_view next = source.Text(name + 1);
   const std::string_view before = source.Text(name - 1);
-  if (before == "struct" || before == "class" || before == "namespace") return next == "{" || next == ":" || next == ";";
+  if (before == "struct" || before == "class" || before == "namespace")
+    return next == "{" || next == ":" || next == ";";
   if (next != "=" && next != ";" && next != "," && next != ")" && next != "[" && next != "(" && next != "{") {
     return false;
   }
-  if (source.IsIdentifier(name - 1)) return !IsNoType(before);
+  if (source.IsIdentifier(name - 1)) {
+    if (IsNoType(before)) return false;
+    // TYPE name(...) is a definition only with a body: CHECKED cudaMalloc(&p, n); is a call behind a macro.
+    if (next != "(") return true;
+    const size_t close = source.Closing(name + 1);
+    return source.Is(close + 1, "{") || (source.Is(close + 1, "const") && source.Is(close + 2, "{"));
+  }
   // TYPE *name, at the start of a statement or parameter.
   if (before != "*" || name < 3 || !source.IsIdentifier(name - 2)) return false;
   const std::string_view start = source.Text(name - 3);
@@ -130,8 +137,8 @@ bool ParseIntegerLiteral(std::string_view text, unsigned long long* value) {
   for (const char c : text) {
     if (c != '\'') digits.push_back(c);
   }
-  while (!digits.empty() && (digits.back() == 'u' || digits.back() == 'U' || digits.back() == 'l' ||
-                             digits.back() == 'L')) {
+  while (!digits.empty() &&
+         (digits.back() == 'u' || digits.back() == 'U' || digits.back() == 'l' || digits.back() == 'L')) {
     digits.pop_back();
   }
   if (digits.empty() || digits[0] < '0' || digits[0] > '9') return false;

@@ -40,19 +40,22 @@ struct RuleOutput {
     edits.push_back({source.tokens()[token].begin, source.tokens()[token].end, std::move(text)});
   }
   void Insert(uint32_t offset, std::string text) { edits.push_back({offset, offset, std::move(text)}); }
+  // Puts the declaration that ends with token `last` (a body's brace) and begins behind the declaration before it into
+  // #ifndef __HIPCC__ ... #endif.
+  void LeaveToCuda(const SourceFile& source, size_t name, size_t last);
   void Find(const SourceFile& source, size_t token, FindingLevel level, std::string_view kind, std::string message,
             std::string action);
 };
 
 // One way in which CUDA code is not HIP code. `apply` looks at one file and adds the edits that repair it and the
 // findings that tell of it; it must not edit what it did not understand.
-struct Rule {
+struct PortingRule {
   const char* id;       // also the kind of its findings
   const char* summary;  // one line, for the documentation
   void (*apply)(const RuleInput& input, RuleOutput* output);
 };
 
 // All rules, in the order in which their edits win.
-const std::vector<Rule>& AllRules();
+const std::vector<PortingRule>& AllPortingRules();
 
 }  // namespace portolan

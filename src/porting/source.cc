@@ -120,8 +120,7 @@ void SourceFile::FindConditionals() {
     branch.hash = i;
     branch.condition = i + 2;
     branch.directive_end = i;
-    while (branch.directive_end < tokens_.size() &&
-           tokens_[branch.directive_end].kind != TokenKind::kDirectiveEnd) {
+    while (branch.directive_end < tokens_.size() && tokens_[branch.directive_end].kind != TokenKind::kDirectiveEnd) {
       ++branch.directive_end;
     }
     branch.end = static_cast<uint32_t>(tokens_.size());
@@ -135,7 +134,8 @@ void SourceFile::FindConditionals() {
   // Outer conditionals come first.
   for (const Conditional& conditional : conditionals_) {
     Truth before = Truth::kFalse;  // whether an earlier branch was taken
-    if (liveness_[conditional.branches.front().hash] != Liveness::kUnknown) continue;  // all of it is like what is around
+    if (liveness_[conditional.branches.front().hash] != Liveness::kUnknown)
+      continue;  // all of it is like what is around
     for (const Conditional::Branch& branch : conditional.branches) {
       const Truth own = branch.is_else ? Truth::kTrue : EvaluateForHip(*this, branch);
       Liveness liveness = Liveness::kUnknown;
@@ -208,13 +208,28 @@ const DeviceFunction* SourceFile::EnclosingDeviceFunction(size_t token) const {
   return nullptr;
 }
 
-bool IsHipMacro(std::string_view name) {
-  constexpr std::array<std::string_view, 20> kNames = {
-      "USE_ROCM",       "USE_HIP",           "__HIP__",          "__HIPCC__",      "__HIPCC_RTC__",
-      "__HCC__",        "__HIP_PLATFORM_AMD__", "__HIP_PLATFORM_HCC__", "__AMDGCN__", "__AMDGPU__",
-      "__AMD__",        "USE_AMD",           "ENABLE_HIP",       "GGML_USE_HIP",   "HIP_VERSION",
-      "HIP_VERSION_MAJOR", "ROCM_VERSION",   "TORCH_HIP_VERSION", "__HIP_DEVICE_COMPILE__", "BUILD_ROCM"};
+bool IsBuildMacro(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {"USE_ROCM",   "USE_HIP",      "USE_AMD",
+                                                      "ENABLE_HIP", "GGML_USE_HIP", "BUILD_ROCM"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+bool IsHipMacro(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kNames = {"__HIP__",
+                                                       "__HIPCC__",
+                                                       "__HIPCC_RTC__",
+                                                       "__HCC__",
+                                                       "__HIP_PLATFORM_AMD__",
+                                                       "__HIP_PLATFORM_HCC__",
+                                                       "__AMDGCN__",
+                                                       "__AMDGPU__",
+                                                       "__AMD__",
+                                                       "HIP_VERSION",
+                                                       "HIP_VERSION_MAJOR",
+                                                       "ROCM_VERSION",
+                                                       "TORCH_HIP_VERSION",
+                                                       "__HIP_DEVICE_COMPILE__"};
+  return IsBuildMacro(name) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 }  // namespace portolan

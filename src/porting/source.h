@@ -93,6 +93,10 @@ class SourceFile {
   std::vector<DeviceFunction> device_functions_;
 };
 
+// Whether `name` is a macro that a ROCm build of a dual-source project defines on its command line (USE_ROCM ...), as
+// against those that HIP's compiler or headers define.
+bool IsBuildMacro(std::string_view name);
+
 // Whether `name` is a macro that only HIP's compiler, its headers or a ROCm build of a dual-source project defines.
 bool IsHipMacro(std::string_view name);
 

@@ -15,7 +15,8 @@ Result<int> ParseRocm(const std::string& text) {
   long long minor = 0;
   if (parts.size() < 2 || !ParseInt64(parts[0], &major) || !ParseInt64(parts[1], &minor) || minor < 0 || minor > 9 ||
       major * 100 + minor < 502 || major > 7) {
-    return MakeError(ErrorCode::kUsage, fmt::format("ROCm release '{}': accepted are 5.2 to 7.9, for example 6.3", text));
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("ROCm release '{}': accepted are 5.2 to 7.9, for example 6.3", text));
   }
   return static_cast<int>(major * 100 + minor);
 }

@@ -4,6 +4,7 @@
 #include "model/optimizer_names.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_names.h"
+#include "recipe/rules/rule.h"
 
 namespace portolan {
 namespace {
@@ -33,6 +34,7 @@ Status ReadPrecision(const YamlValue& value, Recipe& recipe) {
 Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
   recipe.sharding = ReadEnum(map, "sharding", kShardingNames, recipe.sharding);
+  recipe.balance = ReadEnum(map, "balance", kBalanceNames, recipe.balance);
   recipe.data_parallel_max = Bytes(map.Number("data_parallel_max_bytes", {0, 1e15}, recipe.data_parallel_max.value));
   recipe.dedup = ReadEnum(map, "dedup", kDedupNames, recipe.dedup);
   if (map.Has("optimizer")) {
@@ -101,7 +103,7 @@ Status ReadStructure(const YamlValue& value, Recipe& recipe) {
   for (const YamlValue& element : elements) {
     PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, element.Map());
     StructureChange change;
-    change.rule = map.String("rule");
+    change.rule = map.OneOf("rule", StructureRuleNames());
     change.multiple = map.Integer("multiple", {1, 65536}, 1);
     PORTOLAN_RETURN_IF_ERROR(map.Finish());
     recipe.structure.push_back(std::move(change));
@@ -124,6 +126,7 @@ const char* ShardingName(Sharding sharding) { return EnumName(kShardingNames, sh
 Result<Recipe> ReadRecipe(const YamlValue& value) {
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
   Recipe recipe;
+  recipe.normalization = recipe.activation;
   recipe.id = map.String("recipe");
   recipe.description = map.String("description", "");
   recipe.source = map.String("source", "");

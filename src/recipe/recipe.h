@@ -25,6 +25,12 @@ enum class Sharding {
   kTableRow,      // rows over the devices of one node
 };
 
+// How kAuto tables and all shards are dealt to devices.
+enum class Balance {
+  kGreedy,    // longest processing time first by lookups and outputs (HugeCTR's planner)
+  kSearched,  // and then improved by local search on the estimated step
+};
+
 // Removing duplicate indices of a local batch before they are exchanged: rows instead of lookups then travel and are
 // gathered once.
 enum class IndexDedup { kNone, kBeforeExchange };
@@ -35,7 +41,12 @@ enum class Fusion {
   kCompiled,  // a graph compiler: chains of pointwise ops and norms become one kernel each (torch.compile, Triton)
   kEager,     // every framework op is a kernel of its own
 };
-enum class Launch { kGraph, kStream };
+// Who starts the kernels.
+enum class Launch {
+  kGraph,     // a captured graph: nothing to enqueue
+  kExecutor,  // a native executor of a compiled graph, one launch a kernel (TensorFlow, XLA)
+  kStream,    // a framework's interpreter, one call an operation (PyTorch)
+};
 // Whether embedding kernels have a stream of their own beside the dense layers, and the index sort of the backward pass
 // runs beside them.
 enum class Concurrency { kSingleStream, kMultiStream };
@@ -96,6 +107,7 @@ struct Recipe {
   DType index = DType::kInt64;
 
   Sharding sharding = Sharding::kAuto;
+  Balance balance = Balance::kGreedy;
   Bytes data_parallel_max{8e6};                 // kAuto: tables of at most this size are replicated
   std::map<std::string, TableSharding> tables;  // by table name
   IndexDedup dedup = IndexDedup::kNone;

@@ -10,11 +10,13 @@ inline constexpr NamedValue<Sharding> kShardingNames[] = {
     {"auto", Sharding::kAuto},   {"data_parallel", Sharding::kDataParallel},
     {"table", Sharding::kTable}, {"column", Sharding::kColumn},
     {"row", Sharding::kRow},     {"table_row", Sharding::kTableRow}};
+inline constexpr NamedValue<Balance> kBalanceNames[] = {{"greedy", Balance::kGreedy}, {"searched", Balance::kSearched}};
 inline constexpr NamedValue<IndexDedup> kDedupNames[] = {{"none", IndexDedup::kNone},
                                                          {"before_exchange", IndexDedup::kBeforeExchange}};
 inline constexpr NamedValue<Fusion> kFusionNames[] = {
     {"full", Fusion::kFull}, {"compiled", Fusion::kCompiled}, {"eager", Fusion::kEager}};
-inline constexpr NamedValue<Launch> kLaunchNames[] = {{"graph", Launch::kGraph}, {"stream", Launch::kStream}};
+inline constexpr NamedValue<Launch> kLaunchNames[] = {
+    {"graph", Launch::kGraph}, {"executor", Launch::kExecutor}, {"stream", Launch::kStream}};
 inline constexpr NamedValue<Concurrency> kConcurrencyNames[] = {{"single_stream", Concurrency::kSingleStream},
                                                                 {"multi_stream", Concurrency::kMultiStream}};
 inline constexpr NamedValue<NodeExchange> kNodeExchangeNames[] = {{"library", NodeExchange::kLibrary},

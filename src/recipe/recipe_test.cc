@@ -153,7 +153,7 @@ TEST(RecipeTest, Errors) {
       {"execution: {recompute: [[a]]}\n", "r.yaml:3: execution.recompute[0]: must be text, got a list"},
       {"execution: {reserve_bytes: -1}\n",
        "r.yaml:3: execution.reserve_bytes: must be between 0 and 1000000000000000, got '-1'"},
-      {"execution: {launch: yes}\n", "r.yaml:3: execution.launch: must be one of graph, stream, got 'yes'"},
+      {"execution: {launch: yes}\n", "r.yaml:3: execution.launch: must be one of graph, executor, stream, got 'yes'"},
       {"source: 1\nsource: 2\n", "r.yaml:4: key 'source' stands twice in one map; it is first given on line 3"},
   };
   for (const Case& c : cases)

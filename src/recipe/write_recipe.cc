@@ -12,7 +12,7 @@ std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c == '\n' ? ' ' : c;
+    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return quoted + "\"";
 }
@@ -33,9 +33,10 @@ std::string WriteRecipe(const Recipe& r) {
       "index: {}\n",
       DTypeName(r.gemm), DTypeName(r.activation), DTypeName(r.normalization), DTypeName(r.embedding_row),
       DTypeName(r.embedding_output), DTypeName(r.index));
-  out += fmt::format("embedding:\n  sharding: {}\n  data_parallel_max_bytes: {}\n  dedup: {}\n  kernels: {}\n",
-                     EnumName(kShardingNames, r.sharding), r.data_parallel_max.value, EnumName(kDedupNames, r.dedup),
-                     EnumName(kTableKernelNames, r.table_kernels));
+  out += fmt::format(
+      "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  dedup: {}\n  kernels: {}\n",
+      EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value,
+      EnumName(kDedupNames, r.dedup), EnumName(kTableKernelNames, r.table_kernels));
   if (r.embedding_optimizer) {
     out += fmt::format("  optimizer: {}\n", EnumName(kEmbeddingOptimizerNames, *r.embedding_optimizer));
   }

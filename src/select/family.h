@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "hw/accelerator.h"
+#include "select/csv.h"
 #include "select/kernel.h"
 #include "select/problem.h"
 #include "select/terms.h"
@@ -35,6 +36,22 @@ struct FamilyConstants {
   std::map<std::string, double> factors;
 };
 
+// Where a kernel stands on a problem, each from 0 to 1: what the calibrated factors of a code path may lean on.
+//   depth  = K steps / (K steps + 16);  fill = waves / (waves + 1);  traffic = hbm / (hbm + busiest unit)
+struct KernelRegime {
+  double depth = 0.0, fill = 0.0, traffic = 0.0;
+};
+
+// Kernels of one catalogue made ready for scoring. ScoreAll is the hot path: no allocation, no lookups by name.
+class KernelScorer {
+ public:
+  virtual ~KernelScorer() = default;
+  // seconds[i] = total of kernel i on `problem`; infinity where the kernel cannot run it.
+  virtual void ScoreAll(const GemmProblem& problem, std::span<double> seconds) const = 0;
+  // The terms of kernel i. No allocation either.
+  virtual KernelTerms Terms(const GemmProblem& problem, size_t i) const = 0;
+};
+
 // Scores the kernels of one family on one accelerator. The constructor works out everything that does not depend on the
 // problem, so that Score touches no map, string or heap. Const and thread-safe.
 class FamilyModel {
@@ -45,10 +62,15 @@ class FamilyModel {
   virtual bool Supports(const GemmProblem& problem, const GemmKernel& kernel) const = 0;
   // The terms of `kernel` on `problem`, seconds. No allocation.
   virtual KernelTerms Score(const GemmProblem& problem, const GemmKernel& kernel) const = 0;
-  // seconds[i] = Score(problem, kernels[i]).total, or infinity where not supported: the hot path. Families override it
-  // to work out the problem's part once for all kernels; it must agree with Score to the last bit.
-  virtual void ScoreAll(const GemmProblem& problem, std::span<const GemmKernel> kernels,
-                        std::span<double> seconds) const;
+  // The kernels made ready; the default asks Supports and Score for each. A family's own scorer must agree with Score to
+  // the last bit.
+  virtual std::unique_ptr<KernelScorer> Prepare(std::span<const GemmKernel> kernels) const;
+
+  // For calibration: the factor keys of a code path, most general first (a factor "key" is added to the logarithm of the
+  // total; "key:depth", "key:fill" and "key:traffic" are multiplied by the regime first), and the regime itself. A
+  // family without factors leaves both as they are.
+  virtual std::vector<std::string> FactorKeys(const GemmProblem& problem, const GemmKernel& kernel) const;
+  virtual KernelRegime Regime(const GemmProblem& problem, const GemmKernel& kernel) const;
 };
 
 // One registered family: what calibration and Selector need. all_families.cc lists them.
@@ -56,8 +78,12 @@ struct FamilyEntry {
   KernelFamily family;
   std::span<const ConstantSpec> specs;
   std::unique_ptr<FamilyModel> (*make)(const Accelerator& accelerator, const FamilyConstants& constants);
+  // A CSV with this column lists kernels of the family (select/catalogue_csv.h), and `read` takes its other columns.
+  const char* marker_column;
+  void (*read)(CsvRow& row, GemmKernel* kernel);
 };
-const FamilyEntry& FindFamily(KernelFamily family);
+// Null for a family that is not registered.
+const FamilyEntry* FindFamily(KernelFamily family);
 
 // The uncalibrated constants of a family.
 FamilyConstants InitialConstants(KernelFamily family, DType compute);

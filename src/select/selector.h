@@ -26,7 +26,8 @@ struct RankedKernel {
   int32_t index = -1;  // in the catalogue; -1 = no kernel runs the problem
   Seconds time;
   Estimate estimate;
-  // Probability, from the family's error in calibration, that the kernel is within 2 % of the catalogue's fastest.
+  // First: probability that it is within 2 % of the catalogue's fastest, against the runner-up, from the error between
+  // kernels on held-out shapes. Others: probability that they beat the first.
   double confidence = 0.0;
 };
 

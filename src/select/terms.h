@@ -43,8 +43,7 @@ Estimate EstimateOf(const KernelTerms& terms);
 double TileCount(const GemmProblem& problem, const GemmKernel& kernel);
 
 // Seconds to clear an fp32 output of M N batch elements and to convert it to `d`: two streaming kernels,
-//   2 kernel_fixed + 4 MN / write + (4 MN read + size(d) MN written)   (HbmSeconds of cost/memory_bound.h; an fp32
-// buffer that fits half of the L2 is read at the L2 rate).
+//   2 x 1.2 us + 4 MN / hbm + 4 MN / r + size(d) MN / hbm, r = the L2 rate while the buffer fits half of the L2, else hbm
 double ClearAndConvertSeconds(const GemmProblem& problem, const Accelerator& accelerator);
 
 }  // namespace portolan

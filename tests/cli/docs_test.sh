@@ -7,6 +7,7 @@ set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
 binary=$(readlink -f "$1") source_dir=$(readlink -f "$2") update=${3:-}
+[[ -x $binary ]] || { echo "no such binary: $1" >&2; exit 3; }
 suite=Docs
 export LC_ALL=C
 export PORTOLAN_DATA=data

@@ -1,12 +1,12 @@
 // Atomics that a project defines for old CUDA chips and that HIP has: both are candidates, or one is defined twice.
 
-#include <array>
 #include <fmt/format.h>
+
+#include <array>
 
 #include "porting/rules/rules.h"
 
 namespace portolan {
-
 void ApplyAtomicOverloads(const RuleInput& input, RuleOutput* output) {
   struct Overload {
     std::string_view name;
@@ -30,7 +30,8 @@ void ApplyAtomicOverloads(const RuleInput& input, RuleOutput* output) {
       output->Find(source, function.name_token, FindingLevel::kError, "atomic-overload",
                    fmt::format("HIP defines {}({} *, {}) itself: a second definition is refused or ambiguous",
                                overload.name, overload.type, overload.type),
-                   "guard the definition with #ifndef __HIPCC__");
+                   "port: leaves the definition to CUDA's compiler");
+      output->LeaveToCuda(source, function.name_token, function.body_end);
     }
   }
 }

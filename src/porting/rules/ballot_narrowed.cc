@@ -1,8 +1,9 @@
 // HIP's __ballot has one bit for each of the wave's lanes. Kept in 32 bits it loses the upper half without a word, and
 // the 32-bit __popc, __ffs and __clz lose it too. Repaired by warp-sync, whose ballot is that of a 32-lane half.
 
-#include <array>
 #include <fmt/format.h>
+
+#include <array>
 #include <map>
 
 #include "porting/rules/rules.h"
@@ -64,10 +65,10 @@ void ApplyBallotNarrowed(const RuleInput& input, RuleOutput* output) {
       while (before > 0 && source.Is(before, "(") && CallName(source, before) == 0) --before;
       const size_t call = source.Is(before, "(") ? CallName(source, before) : 0;
       if (call != 0 && IsCounter(source.Text(call))) {
-        output->Find(source, call, FindingLevel::kError, "ballot-narrowed",
-                     fmt::format("{} counts 32 bits of a ballot of {}; {}", source.Text(call), input.target.wave_size,
-                                 wave),
-                     repair);
+        output->Find(
+            source, call, FindingLevel::kError, "ballot-narrowed",
+            fmt::format("{} counts 32 bits of a ballot of {}; {}", source.Text(call), input.target.wave_size, wave),
+            repair);
       } else if (source.Is(before, "=") && source.IsIdentifier(before - 1)) {
         const std::string_view variable = source.Text(before - 1);
         const auto known = declared32.find(variable);
@@ -81,10 +82,10 @@ void ApplyBallotNarrowed(const RuleInput& input, RuleOutput* output) {
       } else if (source.Is(before, "return")) {
         size_t type = function->name_token;
         if (IsDeclaredNarrow(source, type)) {
-          output->Find(source, i, FindingLevel::kError, "ballot-narrowed",
-                       fmt::format("'{}' returns 32 bits of a ballot of {}; {}", function->name,
-                                   input.target.wave_size, wave),
-                       repair);
+          output->Find(
+              source, i, FindingLevel::kError, "ballot-narrowed",
+              fmt::format("'{}' returns 32 bits of a ballot of {}; {}", function->name, input.target.wave_size, wave),
+              repair);
         }
       }
     }

@@ -1,5 +1,5 @@
-// HIP's compiler defines none of __CUDA_ARCH__, __CUDACC__, __NVCC__. A conditional that tests one and no macro of
-// HIP's is given HIP's meaning; one that names a HIP macro was written for both and stays.
+// HIP's compiler defines none of __CUDA_ARCH__, __CUDACC__, __NVCC__, and CUDA_VERSION is nobody's. A conditional that
+// tests one and no macro of HIP's is given HIP's meaning; one that names a HIP macro was written for both and stays.
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@ namespace portolan {
 namespace {
 
 bool IsArchitecture(std::string_view name) { return name == "__CUDA_ARCH__"; }
+bool IsRelease(std::string_view name) { return name == "CUDA_VERSION" || name == "CUDART_VERSION"; }
 bool IsCompiler(std::string_view name) { return name == "__CUDACC__" || name == "__NVCC__"; }
 
 // Whether the branch compares the macro (rather than asking whether it is defined).
@@ -31,6 +32,11 @@ void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
       for (size_t i = branch.condition; i < branch.directive_end; ++i) {
         if (!source.IsIdentifier(i)) continue;
         const std::string_view name = source.Text(i);
+        if (IsRelease(name) && IsCompared(source, i) && input.project.own_names.count(name) == 0) {
+          output->Replace(source, i, "PORTOLAN_CUDA_VERSION");
+          output->compat.insert("cuda_version");
+          continue;
+        }
         if ((!IsArchitecture(name) && !IsCompiler(name)) || input.project.own_names.count(name) > 0) continue;
         const bool compared = IsCompared(source, i);
         const bool in_device_code = source.EnclosingDeviceFunction(branch.hash) != nullptr;

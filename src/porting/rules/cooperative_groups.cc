@@ -1,20 +1,24 @@
-// Parts of cooperative groups that HIP lacks. cg::reduce comes with the compatibility header (see includes); the rest is
-// reported.
+// Parts of cooperative groups that HIP lacks. cg::reduce comes with the compatibility header (see includes); the rest
+// is reported.
+
+#include <fmt/format.h>
 
 #include <array>
-#include <fmt/format.h>
 
 #include "porting/rules/rules.h"
 
 namespace portolan {
 
 void ApplyCooperativeGroups(const RuleInput& input, RuleOutput* output) {
-  constexpr std::array<std::string_view, 8> kHeaders = {
-      "cooperative_groups/memcpy_async.h", "cooperative_groups/scan.h",
-      "cooperative_groups/details/partitioning.h", "cooperative_groups/details/reduce.h",
-      "cooperative_groups/details/scan.h", "cooperative_groups/details/async.h",
-      "cooperative_groups/details/coalesced_reduce.h", "cooperative_groups/details/info.h"};
-  constexpr std::array<std::string_view, 6> kMembers = {"labeled_partition", "this_cluster", "invoke_one",
+  constexpr std::array<std::string_view, 8> kHeaders = {"cooperative_groups/memcpy_async.h",
+                                                        "cooperative_groups/scan.h",
+                                                        "cooperative_groups/details/partitioning.h",
+                                                        "cooperative_groups/details/reduce.h",
+                                                        "cooperative_groups/details/scan.h",
+                                                        "cooperative_groups/details/async.h",
+                                                        "cooperative_groups/details/coalesced_reduce.h",
+                                                        "cooperative_groups/details/info.h"};
+  constexpr std::array<std::string_view, 6> kMembers = {"labeled_partition", "this_cluster",   "invoke_one",
                                                         "memcpy_async",      "inclusive_scan", "exclusive_scan"};
   const SourceFile& source = input.source;
   for (size_t i = 2; i < source.size(); ++i) {

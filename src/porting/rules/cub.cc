@@ -1,7 +1,8 @@
 // cub:: becomes hipcub::. A logical warp has by default as many threads as the wave: 64, where CUB's has 32.
 
-#include <array>
 #include <fmt/format.h>
+
+#include <array>
 
 #include "porting/rules/rules.h"
 #include "porting/rules/wave.h"

@@ -11,14 +11,15 @@ namespace portolan {
 void ApplyDeviceIntrinsics(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
   for (size_t i = 0; i < source.size(); ++i) {
-    if (!source.IsIdentifier(i) || source.Text(i).substr(0, 2) != "__" || !source.Is(i + 1, "(")) continue;
+    if (!source.IsIdentifier(i) || !source.Is(i + 1, "(")) continue;
     const std::string_view name = source.Text(i);
     const std::string_view part = CompatPartOf(name);
     if (part.empty() || part.substr(0, 5) == "warp_" || !input.IsFreeName(i, name)) continue;
     if (input.project.own_names.count(name) > 0 || source.LivenessOf(i) == Liveness::kHipOnly) continue;
-    output->Find(source, i, FindingLevel::kError, "device-intrinsic", fmt::format("HIP declares no {}", name),
-                 fmt::format("port: calls portolan::{} of the compatibility header", name.substr(2)));
-    output->Replace(source, i, "portolan::" + std::string(name.substr(2)));
+    output->Find(
+        source, i, FindingLevel::kError, "device-intrinsic", fmt::format("HIP declares no {}", name),
+        fmt::format("port: calls portolan::{} of the compatibility header", name.substr(name.find_first_not_of('_'))));
+    output->Replace(source, i, "portolan::" + std::string(name.substr(name.find_first_not_of('_'))));
     output->compat.insert(std::string(part));
   }
 }

@@ -1,8 +1,9 @@
 // 8-bit floats. gfx942 computes in the FNUZ forms (E4M3: exponent bias 8, largest 240, no infinity, no minus zero),
 // gfx950 and later in the OCP forms that NVIDIA has (E4M3: bias 7, largest 448).
 
-#include <array>
 #include <fmt/format.h>
+
+#include <array>
 
 #include "porting/rules/rules.h"
 
@@ -32,11 +33,12 @@ void ApplyFp8(const RuleInput& input, RuleOutput* output) {
       const bool upper = name.hip[2] == 'H';
       output->Replace(source, i, std::string(name.hip) + (!fnuz ? "" : upper ? "_FNUZ" : "_fnuz"));
       if (fnuz) {
-        output->Find(source, i, FindingLevel::kError, "fp8",
-                     fmt::format("{} computes 8-bit floats in the FNUZ form: E4M3 ends at 240 where {} ends at 448, and "
-                                 "the bits mean other values",
-                                 input.target.gfx, name.cuda),
-                     "port: the FNUZ type; rescale, and convert stored data");
+        output->Find(
+            source, i, FindingLevel::kError, "fp8",
+            fmt::format("{} computes 8-bit floats in the FNUZ form: E4M3 ends at 240 where {} ends at 448, and "
+                        "the bits mean other values",
+                        input.target.gfx, name.cuda),
+            "port: the FNUZ type; rescale, and convert stored data");
       }
     }
   }

@@ -35,7 +35,13 @@ void ApplyIncludes(const RuleInput& input, RuleOutput* output) {
       continue;
     }
     const NameMapping mapping = MapHeader(name);
-    if (mapping.fate == NameFate::kMapped) output->Replace(source, i + 2, "<" + mapping.text + ">");
+    if (mapping.fate != NameFate::kMapped) continue;
+    output->Replace(source, i + 2, "<" + mapping.text + ">");
+    // cuBLAS's types of data and of computation are two; hipBLAS's are so in its second interface, the only one from
+    // ROCm 7.
+    if (mapping.text == "hipblas/hipblas.h" && input.target.RocmBefore(7, 0)) {
+      output->Insert(source.tokens()[i].begin, "#define HIPBLAS_V2\n");
+    }
   }
 }
 

@@ -1,10 +1,55 @@
-// PTX means nothing to AMD's assembler. An empty template (a compiler barrier) is no PTX.
+// PTX means nothing to AMD's assembler. One instruction that has an equivalent becomes C++ (ptx.inc); the rest is
+// reported. An empty template (a compiler barrier) is no PTX.
 
 #include <fmt/format.h>
 
+#include "porting/ptx.h"
 #include "porting/rules/rules.h"
 
 namespace portolan {
+namespace {
+
+struct AsmStatement {
+  std::string text;                   // the template, literals joined, quotes removed
+  std::vector<std::string> operands;  // expressions of the outputs, then of the inputs
+  size_t close = 0;                   // token index of the closing parenthesis
+  bool understood = true;
+};
+
+AsmStatement Read(const SourceFile& source, size_t open) {
+  AsmStatement statement;
+  statement.close = source.Closing(open);
+  size_t at = open + 1;
+  for (; at < statement.close && source.tokens()[at].kind == TokenKind::kString; ++at) {
+    const std::string_view literal = source.Text(at);
+    if (literal.size() >= 2 && literal[0] == '"') statement.text += literal.substr(1, literal.size() - 2);
+  }
+  int section = 0;  // 1: outputs, 2: inputs, 3: clobbers
+  while (at < statement.close) {
+    if (source.Is(at, ":") || source.Is(at, "::")) {
+      section += source.Is(at, "::") ? 2 : 1;
+      ++at;
+    } else if (section == 1 || section == 2) {
+      if (source.Is(at, ",")) {
+        ++at;
+      } else if (source.tokens()[at].kind == TokenKind::kString && source.Is(at + 1, "(") &&
+                 source.Closing(at + 1) < statement.close) {
+        // "+r" is read and written: the C++ would need it twice.
+        statement.understood = statement.understood && source.Text(at).find('+') == std::string_view::npos;
+        statement.operands.emplace_back(source.Range(at + 2, source.Closing(at + 1)));
+        at = source.Closing(at + 1) + 1;
+      } else {
+        statement.understood = false;
+        return statement;
+      }
+    } else {
+      ++at;
+    }
+  }
+  return statement;
+}
+
+}  // namespace
 
 void ApplyInlinePtx(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
@@ -13,18 +58,21 @@ void ApplyInlinePtx(const RuleInput& input, RuleOutput* output) {
     if (!source.Is(i, "asm") && !source.Is(i, "__asm__") && !source.Is(i, "__asm")) continue;
     size_t open = i + 1;
     while (source.Is(open, "volatile") || source.Is(open, "__volatile__")) ++open;
-    if (!source.Is(open, "(")) continue;
-    std::string text;
-    for (size_t t = open + 1; t < source.size() && source.tokens()[t].kind == TokenKind::kString; ++t) {
-      text += source.Text(t).substr(1, source.Text(t).size() - 2);
-    }
-    if (text.find_first_not_of(" \t;\\n") == std::string::npos) continue;
+    if (!source.Is(open, "(") || source.Closing(open) == source.size()) continue;
     if (source.EnclosingDeviceFunction(i) == nullptr && !source.tokens()[i].in_directive) continue;  // host assembly
-    const size_t begin = std::min(text.find_first_not_of(" \t{\\n"), text.size());
-    const std::string instruction = text.substr(begin, std::min(text.find_first_of(" ;\\", begin) - begin, size_t{40}));
-    output->Find(source, i, FindingLevel::kError, "inline-ptx",
-                 fmt::format("PTX '{}' in asm()", instruction),
-                 "replace it by a builtin or by C++");
+    const AsmStatement statement = Read(source, open);
+    const size_t begin = statement.text.find_first_not_of(" \t{;\\n");
+    if (begin == std::string::npos) continue;
+    std::string part;
+    const std::string translation =
+        statement.understood ? TranslatePtx(statement.text, statement.operands, &part) : std::string();
+    const std::string instruction =
+        statement.text.substr(begin, std::min(statement.text.find_first_of(";\\", begin) - begin, size_t{50}));
+    output->Find(source, i, FindingLevel::kError, "inline-ptx", fmt::format("PTX '{}' in asm()", instruction),
+                 translation.empty() ? "replace it by a builtin or by C++" : fmt::format("port: {}", translation));
+    if (translation.empty()) continue;
+    output->edits.push_back({source.tokens()[i].begin, source.tokens()[statement.close].end, translation});
+    if (!part.empty()) output->compat.insert(part);
   }
 }
 

@@ -1,8 +1,9 @@
 // __launch_bounds__(threads, blocks): CUDA's second bound is blocks a multiprocessor, HIP's is waves a SIMD. On CDNA a
 // compute unit has 4 SIMDs: waves = blocks * threads / wave / 4.
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "porting/rules/rules.h"
 
@@ -37,14 +38,15 @@ void ApplyLaunchBounds(const RuleInput& input, RuleOutput* output) {
                                threads, waves, input.target.gfx, blocks),
                    fmt::format("port: PORTOLAN_WAVES({}, {}), which is {}", threads, blocks, waves));
     } else {
-      output->Find(source, i, FindingLevel::kWarning, "launch-bounds",
-                   fmt::format("HIP reads the second bound as waves a SIMD, not blocks a unit: waves = blocks x threads "
-                               "/ {} on {}",
-                               per_simd, input.target.gfx),
-                   "port: PORTOLAN_WAVES(threads, blocks) converts it");
+      output->Find(
+          source, i, FindingLevel::kWarning, "launch-bounds",
+          fmt::format("HIP reads the second bound as waves a SIMD, not blocks a unit: waves = blocks x threads "
+                      "/ {} on {}",
+                      per_simd, input.target.gfx),
+          "port: PORTOLAN_WAVES(threads, blocks) converts it");
     }
-    const std::string text = fmt::format("PORTOLAN_WAVES({}, {})", source.Range(arguments[0].first, arguments[0].second),
-                                         source.Range(begin, end));
+    const std::string text = fmt::format(
+        "PORTOLAN_WAVES({}, {})", source.Range(arguments[0].first, arguments[0].second), source.Range(begin, end));
     output->edits.push_back({source.tokens()[begin].begin, source.tokens()[end - 1].end, text});
     output->compat.insert("launch_bounds");
     if (arguments.size() > 2) {  // CUDA's third bound, blocks a cluster

@@ -21,11 +21,15 @@ void ApplyRenameApi(const RuleInput& input, RuleOutput* output) {
                    mapping.text);
       continue;
     }
-    if (input.declarations.found() && !input.declarations.Has(mapping.text)) {
+    const bool of_hip = mapping.text.compare(0, 3, "hip") == 0 || mapping.text.compare(0, 3, "HIP") == 0;
+    if (of_hip && input.declarations.found() && !input.declarations.Has(mapping.text)) {
       output->Find(source, i, FindingLevel::kError, "unavailable-api",
                    fmt::format("the installed HIP headers declare no '{}' for '{}'", mapping.text, name),
                    "left as it is; replace it by hand");
       continue;
+    }
+    if ((name == "cudaGetErrorString" || name == "cudaGetErrorName") && source.EnclosingDeviceFunction(i) != nullptr) {
+      output->compat.insert("device_runtime");
     }
     // struct cudaDeviceProp: the typedef that HIP has instead takes no struct.
     const bool elaborated = i > 0 && source.Is(i - 1, "struct") && mapping.text.size() > 2 &&

@@ -29,6 +29,11 @@ void ApplyFp8(const RuleInput& input, RuleOutput* output);
 void ApplyWarpSynchronous(const RuleInput& input, RuleOutput* output);
 void ApplySpinLock(const RuleInput& input, RuleOutput* output);
 void ApplyDynamicParallelism(const RuleInput& input, RuleOutput* output);
+void ApplyQualifiers(const RuleInput& input, RuleOutput* output);
+void ApplyHostMath(const RuleInput& input, RuleOutput* output);
+void ApplyTransitiveIncludes(const RuleInput& input, RuleOutput* output);
 void ApplyAtomicOverloads(const RuleInput& input, RuleOutput* output);
+void ApplyVectorOperators(const RuleInput& input, RuleOutput* output);
+void ApplyHalfPrecision(const RuleInput& input, RuleOutput* output);
 
 }  // namespace portolan

@@ -1,5 +1,5 @@
-// Shared memory beyond what one compute unit has. CUDA code asks for more than 48 KiB by a function attribute; HIP needs
-// no attribute, but a block cannot have more than the LDS.
+// Shared memory beyond what one compute unit has. CUDA code asks for more than 48 KiB by a function attribute; HIP
+// needs no attribute, but a block cannot have more than the LDS.
 
 #include <fmt/format.h>
 

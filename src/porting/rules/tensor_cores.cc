@@ -19,8 +19,7 @@ void ApplyTensorCores(const RuleInput& input, RuleOutput* output) {
       if (source.Is(i + 1, "::") && source.Is(i + 2, "wmma")) {
         output->edits.push_back({source.tokens()[i].begin, source.tokens()[i + 2].end, "rocwmma"});
       } else if (source.Is(i - 1, "namespace") && i >= 2 && source.Is(i - 2, "using") && source.Is(i + 1, ";")) {
-        output->edits.push_back(
-            {source.tokens()[i - 2].begin, source.tokens()[i].end, "namespace wmma = rocwmma"});
+        output->edits.push_back({source.tokens()[i - 2].begin, source.tokens()[i].end, "namespace wmma = rocwmma"});
       }
     }
   }

@@ -23,8 +23,8 @@ bool NeedsConstant(const SourceFile& source, size_t i) {
       return back >= 3 && source.IsIdentifier(back - 2) && source.IsIdentifier(back - 3) &&
              !source.Is(back - 3, "return");
     }
-    if (text == "<" && source.IsIdentifier(back - 2)) return source.ClosingAngle(back - 1) > i &&
-                                                             source.ClosingAngle(back - 1) < source.size();
+    if (text == "<" && source.IsIdentifier(back - 2))
+      return source.ClosingAngle(back - 1) > i && source.ClosingAngle(back - 1) < source.size();
   }
   return false;
 }

@@ -35,9 +35,7 @@ bool IncludesHip(const SourceFile& source) {
   return false;
 }
 
-bool IsSync(std::string_view name) {
-  return name.size() > 5 && name.substr(name.size() - 5) == "_sync";
-}
+bool IsSync(std::string_view name) { return name.size() > 5 && name.substr(name.size() - 5) == "_sync"; }
 
 }  // namespace
 
@@ -69,12 +67,11 @@ void ApplyWarpSync(const RuleInput& input, RuleOutput* output) {
                                input.target.wave_size, width),
                    "port: calls portolan::activemask, the mask of the 32-lane half");
     } else if (!HasWideMask(input, i + 1)) {
-      const bool absent = input.target.RocmBefore(6, 2);
-      output->Find(source, i, FindingLevel::kError, "warp-sync",
-                   fmt::format("{} {}; {}", name,
-                               absent ? "is not declared before ROCm 6.2"
-                                      : "takes a 64-bit mask: a 32-bit one is refused by the compiler",
-                               width),
+      const char* why = input.target.RocmBefore(6, 2)   ? "is not declared before ROCm 6.2"
+                        : input.target.RocmBefore(7, 0) ? "is declared by ROCm 6 only on request, and then refuses a "
+                                                          "32-bit mask"
+                                                        : "refuses a 32-bit mask";
+      output->Find(source, i, FindingLevel::kError, "warp-sync", fmt::format("{} {}; {}", name, why, width),
                    fmt::format("port: calls portolan::{}, which acts on 32-lane halves of a wave", name.substr(2)));
     }
     output->Replace(source, i, "portolan::" + std::string(name.substr(2)));

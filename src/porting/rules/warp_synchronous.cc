@@ -13,8 +13,8 @@ void ApplyWarpSynchronous(const RuleInput& input, RuleOutput* output) {
     for (size_t i = function.name_token; i < function.body_end; ++i) {
       if (source.Is(i, "volatile") && !input.IsDead(i) && !source.Is(i - 1, "asm") && !source.Is(i - 1, "__asm__")) {
         for (size_t t = i + 1; t < i + 6; ++t) {
-          if (source.IsIdentifier(t) && (source.Is(t + 1, "[") || source.Is(t + 1, "=") || source.Is(t + 1, ",") ||
-                                         source.Is(t + 1, ")"))) {
+          if (source.IsIdentifier(t) &&
+              (source.Is(t + 1, "[") || source.Is(t + 1, "=") || source.Is(t + 1, ",") || source.Is(t + 1, ")"))) {
             name = source.Text(t);
             break;
           }

@@ -11,7 +11,7 @@ namespace {
 class AccumulationRule : public Rule {
  public:
   const char* name() const override { return "accumulation"; }
-  std::vector<Change> Propose(const RuleContext& context, std::string*) const override {
+  std::vector<Change> Propose(const RuleContext& context, std::string* why_not) const override {
     std::vector<Change> changes;
     const double local =
         static_cast<double>(context.recipe.GlobalBatch(context.cluster.devices)) / context.cluster.devices;
@@ -22,6 +22,7 @@ class AccumulationRule : public Rule {
                                                : fmt::format("{} micro-batches a step, gradients summed", steps),
                                     MathsClass::kChangesMaths, [steps](Recipe& r) { r.accumulation_steps = steps; }));
     }
+    if (changes.empty()) *why_not = "a device has one sample a step";
     return changes;
   }
 };

@@ -47,6 +47,8 @@ const std::vector<std::unique_ptr<Rule>>& AllRules() {
     rules->push_back(MakeRecomputeRule());
     rules->push_back(MakeAccumulationRule());
     rules->push_back(MakeDenseParallelismRule());
+    // After what changes the load of a table.
+    rules->push_back(MakeBalanceRule());
     // Only when allowed by name.
     rules->push_back(MakeGradientDtypeRule());
     rules->push_back(MakeRowDtypeRule());
@@ -58,20 +60,34 @@ const std::vector<std::unique_ptr<Rule>>& AllRules() {
   return *kRules;
 }
 
+std::vector<std::string> StructureRuleNames() {
+  std::vector<std::string> names;
+  for (const auto& rule : AllRules()) {
+    if (rule->RevisesStructure()) names.emplace_back(rule->name());
+  }
+  return names;
+}
+
 Result<Model> ApplyStructure(const Model& model, const Recipe& recipe) {
   Model revised = model;
-  for (const StructureChange& change : recipe.structure) {
+  for (size_t i = 0; i < recipe.structure.size(); ++i) {
+    const StructureChange& change = recipe.structure[i];
+    const std::string place = fmt::format("recipe '{}': structure[{}]", recipe.id, i);
     const Rule* found = nullptr;
-    std::vector<std::string> names;
     for (const auto& rule : AllRules()) {
-      if (change.rule == rule->name()) found = rule.get();
-      names.emplace_back(rule->name());
+      if (change.rule == rule->name() && rule->RevisesStructure()) found = rule.get();
     }
     if (found == nullptr) {
-      return MakeError(ErrorCode::kNotFound, fmt::format("recipe '{}': structure: no rule is named '{}'{}", recipe.id,
-                                                         change.rule, DidYouMean(change.rule, names)));
+      const std::vector<std::string> names = StructureRuleNames();
+      return MakeError(ErrorCode::kNotFound,
+                       fmt::format("{}.rule: no structure rule is named '{}'{}; known: {}", place, change.rule,
+                                   DidYouMean(change.rule, names), Join(names, ", ")));
     }
-    PORTOLAN_RETURN_IF_ERROR(found->Apply(change, &revised));
+    const Status applied = found->Apply(change, &revised);
+    if (!applied) {
+      return MakeError(applied.error().code,
+                       fmt::format("{}: {} on model '{}': {}", place, change.rule, model.id, applied.error().message));
+    }
   }
   return revised;
 }

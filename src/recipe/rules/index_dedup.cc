@@ -26,6 +26,10 @@ class IndexDedupRule : public Rule {
       return {MakeSetting(context, name(), "none", "exchange every lookup's row, duplicates included",
                           MathsClass::kReassociates, [](Recipe& r) { r.dedup = IndexDedup::kNone; })};
     }
+    if (context.recipe.launch == Launch::kGraph) {
+      *why_not = "the step is captured in a graph, which fixes how many rows are exchanged";
+      return {};
+    }
     return {MakeSetting(context, name(), "before_exchange", "exchange each distinct row of a local batch once",
                         MathsClass::kReassociates, [](Recipe& r) { r.dedup = IndexDedup::kBeforeExchange; })};
   }

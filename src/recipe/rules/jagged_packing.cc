@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/shapes.h"
 #include "recipe/rules/all_rules.h"
 #include "recipe/rules/setting.h"
 
@@ -12,6 +13,7 @@ namespace {
 class JaggedPackingRule : public Rule {
  public:
   const char* name() const override { return "jagged_packing"; }
+  bool RevisesStructure() const override { return true; }
   const char* published() const override {
     return "OneTrans with jagged histories: +24 % throughput, -32 % peak memory (AMD-AGI/Primus-DLRM, branch "
            "chcai/jagged)";
@@ -26,7 +28,9 @@ class JaggedPackingRule : public Rule {
       attended = attended || group.padding == FeatureGroup::Padding::kAttended;
     }
     for (const StructureChange& change : context.recipe.structure) {
-      if (change.rule == name()) what.clear();
+      if (change.rule != name()) continue;
+      *why_not = "histories are packed already";
+      return {};
     }
     if (what.empty()) {
       *why_not = "no history is padded";
@@ -44,8 +48,6 @@ class JaggedPackingRule : public Rule {
       feature.lookups *= filled;
       feature.hottest_row_share = std::max(0.0, (feature.hottest_row_share - (1 - filled)) / filled);
     }
-    std::vector<TensorShape> before;
-    for (const Block& block : model->blocks) before.push_back(block.shape);
     for (DenseInput& input : model->dense_inputs) {
       // A numeric sequence as long as a padded history is that history's.
       for (const FeatureGroup& group : model->groups) {
@@ -65,20 +67,20 @@ class JaggedPackingRule : public Rule {
       Block& block = model->blocks[i];
       const Block::Input& input = block.inputs[0];
       if (input.kind == Block::Input::Kind::kBlock) {
-        const double old_tokens = before[static_cast<size_t>(input.index)].tokens;
         const double tokens = model->InputShape(input).tokens;
         if (auto* transformer = std::get_if<TransformerBlock>(&block.body)) {
-          // Own-weight tokens are not history.
-          const double own = transformer->own_weight_tokens;
-          const double scale = old_tokens > own ? (tokens - own) / (old_tokens - own) : 1;
+          // A pyramid's layers look at the last so many tokens: real ones stay among them, padding goes.
           for (auto* counts : {&transformer->query_tokens, &transformer->key_tokens}) {
-            for (double& count : *counts) count = own + std::max(0.0, count - own) * scale;
+            for (double& count : *counts) count = std::min(count, tokens);
           }
         } else if (auto* select = std::get_if<SelectBlock>(&block.body)) {
           select->tokens = std::min(select->tokens, tokens);
         }
       }
-      PORTOLAN_RETURN_IF_ERROR(model->InferShapes());
+      // Later blocks still have their old token counts: only this one's shape is inferred.
+      std::vector<TensorShape> inputs;
+      for (const Block::Input& one : block.inputs) inputs.push_back(model->InputShape(one));
+      PORTOLAN_ASSIGN_OR_RETURN(block.shape, InferShape(block.body, inputs));
     }
     return {};
   }

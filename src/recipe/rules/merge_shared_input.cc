@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "recipe/rules/all_rules.h"
@@ -8,16 +9,20 @@
 namespace portolan {
 namespace {
 
-// MLPs that read one tensor: their first layers become one product whose output they read as slices.
+// MLPs that read one tensor: their first layers become one product whose output they read as slices. The gradient of
+// the tensor is then one product's sum instead of the sum of several.
 class MergeSharedInputRule : public Rule {
  public:
   const char* name() const override { return "merge_shared_input"; }
+  bool RevisesStructure() const override { return true; }
   std::vector<Change> Propose(const RuleContext& context, std::string* why_not) const override {
-    for (const StructureChange& change : context.recipe.structure) {
-      if (change.rule == name()) {
-        *why_not = "done already";
-        return {};
-      }
+    const auto is_this = [this](const StructureChange& change) { return change.rule == name(); };
+    if (std::any_of(context.recipe.structure.begin(), context.recipe.structure.end(), is_this)) {
+      return {MakeSetting(context, name(), "separate", "one product for each layer", MathsClass::kReassociates,
+                          [&is_this](Recipe& r) {
+                            const auto gone = std::remove_if(r.structure.begin(), r.structure.end(), is_this);
+                            r.structure.erase(gone, r.structure.end());
+                          })};
     }
     std::string what;
     for (const auto& members : SharedInputs(context.model)) {
@@ -29,7 +34,7 @@ class MergeSharedInputRule : public Rule {
       return {};
     }
     const StructureChange change{name(), 1};
-    return {MakeSetting(context, name(), "merged", "one product for the " + what, MathsClass::kExact,
+    return {MakeSetting(context, name(), "merged", "one product for the " + what, MathsClass::kReassociates,
                         [&change](Recipe& r) { r.structure.push_back(change); })};
   }
   Status Apply(const StructureChange&, Model* model) const override {

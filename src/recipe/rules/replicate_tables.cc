@@ -16,6 +16,10 @@ class ReplicateTablesRule : public Rule {
            "release (mlcommons/training_results_v3.0, v3.1)";
   }
   std::vector<Change> Propose(const RuleContext& context, std::string* why_not) const override {
+    if (context.cluster.devices == 1) {
+      *why_not = "one device holds every table";
+      return {};
+    }
     if (context.recipe.sharding != Sharding::kAuto) {
       *why_not = "sharding is fixed for all tables";
       return {};

@@ -42,12 +42,17 @@ class Rule {
   virtual const char* published() const { return ""; }
   // All settings other than the current one that apply here, in order of trial. Empty: *why_not says why.
   virtual std::vector<Change> Propose(const RuleContext& context, std::string* why_not) const = 0;
-  // Structure rules only: revises the model. Errors name what does not apply.
+  // Whether the rule revises the model, and so may stand under a recipe's `structure`.
+  virtual bool RevisesStructure() const { return false; }
+  // Structure rules only: revises the model. Errors name what does not apply. Names of tables stay as they are.
   virtual Status Apply(const StructureChange& change, Model* model) const;
 };
 
 // The ordered list.
 const std::vector<std::unique_ptr<Rule>>& AllRules();
+
+// Names of the rules that may stand under a recipe's `structure`.
+std::vector<std::string> StructureRuleNames();
 
 // The model after recipe.structure, or an error that names the entry.
 Result<Model> ApplyStructure(const Model& model, const Recipe& recipe);

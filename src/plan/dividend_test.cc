@@ -1,0 +1,75 @@
+#include "plan/dividend.h"
+
+#include "plan/test_inputs.h"
+
+namespace portolan {
+namespace {
+
+const Dividend* Find(const std::vector<Dividend>& dividends, const std::string& dimension) {
+  for (const Dividend& dividend : dividends) {
+    if (dividend.dimension == dimension) return &dividend;
+  }
+  return nullptr;
+}
+
+// One table split by row over 8 devices, SGD (no state) and next to nothing else. Rows grow until memory ends:
+// factor = (capacity - the rest) / bytes of rows, to the bisection's 1 %.
+TEST(DividendTest, RowsFillTheMemory) {
+  const Model model = ModelFromText(
+      "model: m\ndense_features: 8\ntables:\n  - {name: t, rows: 1e9, dim: 64, lookups: 1}\nblocks:\n"
+      "  - {name: a, type: mlp, input: dense, widths: [64]}\ntraining: {embedding_optimizer: sgd}\n");
+  Recipe recipe = DefaultRecipe();
+  recipe.sharding = Sharding::kRow;
+  const Cluster h100 = TestCluster("8xh100"), mi350x = TestCluster("8xmi350x");
+  const std::vector<Dividend> dividends =
+      CapacityDividends(model, h100, recipe, Seconds(1), mi350x, recipe, Seconds(1));
+  const Dividend* rows = Find(dividends, "table rows");
+  ASSERT_NE(rows, nullptr);
+  EXPECT_EQ(rows->limit, "memory");
+  // 1e9 x 64 x 4 B / 8 = 32 GB a device.
+  const auto expected = [&](const Cluster& cluster) {
+    const MemoryEstimate memory = EstimateOrFail(model, recipe, cluster).memory;
+    EXPECT_NEAR(memory.tables.value, 32e9, 1e6);
+    return (memory.capacity - (memory.total - memory.tables)) / memory.tables;
+  };
+  EXPECT_NEAR(rows->factor, expected(mi350x), 0.011 * rows->factor);
+  EXPECT_NEAR(rows->factor_from, expected(h100), 0.011 * rows->factor_from);
+  EXPECT_EQ(Find(dividends, "sequence length"), nullptr) << "the model has none";
+}
+
+TEST(DividendTest, TimeStopsASequence) {
+  const Model model = DataModel("mlperf_dlrmv4_hstu");
+  const Recipe recipe = DataRecipe("dlrmv4_mlperf");
+  const Cluster cluster = TestCluster("8xmi350x");
+  const Seconds step = EstimateOrFail(model, recipe, cluster).step;
+  const std::vector<Dividend> dividends = CapacityDividends(model, cluster, recipe, step, cluster, recipe, 1.2 * step);
+  const Dividend* sequence = Find(dividends, "sequence length");
+  ASSERT_NE(sequence, nullptr);
+  EXPECT_EQ(sequence->limit, "time");
+  // Attention grows with the square, the rest in proportion: 20 % more time is 10 to 20 % more tokens.
+  EXPECT_GT(sequence->factor, 1.09);
+  EXPECT_LT(sequence->factor, 1.21);
+  EXPECT_EQ(Find(dividends, "embedding dimension"), nullptr) << "HSTU's width is its embeddings'";
+}
+
+// A bigger budget or a bigger memory never makes a factor smaller; none is below one.
+TEST(DividendTest, MonotoneInTheBudget) {
+  const Model model = DataModel("mlperf_dlrm_dcnv2");
+  const Recipe recipe = DataRecipe("hugectr_mlperf");
+  const Cluster cluster = TestCluster("8xmi350x");
+  const Seconds step = EstimateOrFail(model, recipe, cluster).step;
+  std::vector<Dividend> last;
+  for (const double budget : {0.5, 1.0, 1.5, 3.0}) {
+    const std::vector<Dividend> now = CapacityDividends(model, cluster, recipe, step, cluster, recipe, budget * step);
+    for (const Dividend& dividend : now) EXPECT_GE(dividend.factor, 1);
+    for (const Dividend& before : last) {
+      const Dividend* after = Find(now, before.dimension);
+      ASSERT_NE(after, nullptr);
+      EXPECT_GE(after->factor, before.factor);
+    }
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace portolan

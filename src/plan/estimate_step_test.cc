@@ -1,0 +1,176 @@
+#include "plan/estimate_step.h"
+
+#include <cmath>
+
+#include "plan/test_inputs.h"
+
+namespace portolan {
+namespace {
+
+double Rate(const std::string& model, const Recipe& recipe, const std::string& on) {
+  return EstimateOrFail(DataModel(model), recipe, TestCluster(on)).samples_per_s;
+}
+
+Recipe WithGlobalBatch(const std::string& id, int64_t batch) {
+  Recipe recipe = DataRecipe(id);
+  recipe.global_batch = batch;
+  recipe.local_batch = 0;
+  return recipe;
+}
+
+// A published change of samples/s by `published` (0.17 = 17 % more) is predicted with the right sign and between half
+// and one and a half times its size.
+void ExpectGain(double before, double after, double published) {
+  const double gain = after / before - 1;
+  EXPECT_GE(gain / published, 0.5) << "predicted " << gain;
+  EXPECT_LE(gain / published, 1.5) << "predicted " << gain;
+}
+
+struct Job {
+  const char* model;
+  const char* recipe;
+  const char* on;
+};
+constexpr Job kJobs[] = {
+    {"mlperf_dlrm_dcnv2", "hugectr_mlperf", "8xh100"}, {"mlperf_dlrm_dcnv2", "hugectr_mlperf_nodes", "64xh100"},
+    {"mlperf_dlrm_dot", "hugectr_dlrm_v21", "8xa100"}, {"mlperf_dlrmv4_hstu", "dlrmv4_mlperf", "8xmi350x"},
+    {"onetrans_large", "onetrans_primus", "8xb200"},   {"rm2", "hugectr_mlperf", "h100"}};
+
+TEST(EstimateStepTest, TheBreakdownAddsUpAndIsSorted) {
+  for (const Job& job : kJobs) {
+    SCOPED_TRACE(job.model);
+    const StepEstimate estimate = EstimateOrFail(DataModel(job.model), DataRecipe(job.recipe), TestCluster(job.on));
+    EXPECT_GT(estimate.step, Seconds(0));
+    EXPECT_NEAR(SumOfBreakdown(estimate), estimate.step.value, 1e-9 * estimate.step.value);
+    EXPECT_DOUBLE_EQ(estimate.samples_per_s, static_cast<double>(estimate.global_batch) / estimate.step.value);
+    for (size_t i = 1; i < estimate.breakdown.size(); ++i) {
+      EXPECT_GE(estimate.breakdown[i - 1].time, estimate.breakdown[i].time);
+    }
+    EXPECT_EQ(estimate.binding.rfind(estimate.breakdown[0].name, 0), 0u) << estimate.binding;
+  }
+}
+
+TEST(EstimateStepTest, ABiggerBatchTrainsMoreSamplesASecond) {
+  for (const Job& job : kJobs) {
+    SCOPED_TRACE(job.model);
+    double last = 0;
+    for (const int64_t batch : {8192, 16384, 32768, 65536}) {
+      const double rate = Rate(job.model, WithGlobalBatch(job.recipe, batch), job.on);
+      EXPECT_GT(rate, last * 0.999) << batch;  // tiles do not always divide the batch
+      last = rate;
+    }
+  }
+}
+
+TEST(EstimateStepTest, MoreDevicesAtOneLocalBatchAreNotSlower) {
+  for (const Job& job : kJobs) {
+    SCOPED_TRACE(job.model);
+    double last = 0;
+    for (const int devices : {1, 2, 4, 8, 16, 64}) {
+      Recipe recipe = DataRecipe(job.recipe);
+      recipe.global_batch = 0;
+      recipe.local_batch = 1024;
+      const double rate = Rate(job.model, recipe, std::to_string(devices) + "xh100");
+      EXPECT_GE(rate, last) << devices;
+      last = rate;
+    }
+  }
+}
+
+// MLPerf DLRMv4 on 8 x MI350X, index dedup off and on: 941.6 and 805.7 ms, 1.17 times as fast (yambda_5b.gin).
+TEST(EstimateStepTest, DedupOfDlrmv4) {
+  Recipe recipe = DataRecipe("dlrmv4_mlperf");
+  const double on = Rate("mlperf_dlrmv4_hstu", recipe, "8xmi350x");
+  recipe.dedup = IndexDedup::kNone;
+  const double off = Rate("mlperf_dlrmv4_hstu", recipe, "8xmi350x");
+  ExpectGain(off, on, 941.6 / 805.7 - 1);
+}
+
+// The same on two nodes: 1108.0 and 818.0 ms.
+TEST(EstimateStepTest, DedupOfDlrmv4OnTwoNodes) {
+  Recipe recipe = DataRecipe("dlrmv4_mlperf");
+  const double on = Rate("mlperf_dlrmv4_hstu", recipe, "16xmi350x");
+  recipe.dedup = IndexDedup::kNone;
+  const double off = Rate("mlperf_dlrmv4_hstu", recipe, "16xmi350x");
+  ExpectGain(off, on, 1108.0 / 818.0 - 1);
+}
+
+// fp16 against fp32 exchange without dedup: about 6 % of the step (the same file). With dedup next to nothing travels.
+TEST(EstimateStepTest, HalfPrecisionExchangeOfDlrmv4) {
+  Recipe recipe = DataRecipe("dlrmv4_mlperf");
+  recipe.dedup = IndexDedup::kNone;
+  const double half = Rate("mlperf_dlrmv4_hstu", recipe, "8xmi350x");
+  recipe.embedding_forward_comm = recipe.embedding_backward_comm = DType::kFp32;
+  const double full = Rate("mlperf_dlrmv4_hstu", recipe, "8xmi350x");
+  ExpectGain(full, half, 0.06);
+}
+
+// DCNv2 on 4 x H100: 28,000 samples in 3.701 ms (MLPerf v3.1, Dell) and 49,152 in 5.843 ms (v4.1, Fujitsu); on one
+// system 32,768 in 4.364 ms (v4.0, Fujitsu) and the latter.
+TEST(EstimateStepTest, BatchOfDcnv2) {
+  const double rate_28k = Rate("mlperf_dlrm_dcnv2", WithGlobalBatch("hugectr_mlperf", 28000), "4xh100");
+  const double rate_32k = Rate("mlperf_dlrm_dcnv2", WithGlobalBatch("hugectr_mlperf", 32768), "4xh100");
+  const double rate_49k = Rate("mlperf_dlrm_dcnv2", WithGlobalBatch("hugectr_mlperf", 49152), "4xh100");
+  ExpectGain(rate_28k, rate_49k, (49152 / 5.843) / (28000 / 3.701) - 1);
+  ExpectGain(rate_32k, rate_49k, (49152 / 5.843) / (32768 / 4.364) - 1);
+}
+
+// dlrm_counter_v1 on 8 x MI355X: 198,233 samples/s with whole tables, 192,220 by row, 165,564 replicated, 137,188 with
+// everything under DDP (AMD-AGI/Primus-DLRM, doc/log.md). The order is predicted.
+TEST(EstimateStepTest, ShardingOfSmallTables) {
+  const double table = Rate("dlrm_counter_v1", DataRecipe("dlrm_counter_table"), "8xmi355x");
+  const double row = Rate("dlrm_counter_v1", DataRecipe("dlrm_counter_row"), "8xmi355x");
+  const double replicated = Rate("dlrm_counter_v1", DataRecipe("dlrm_counter_data_parallel"), "8xmi355x");
+  const double ddp = Rate("dlrm_counter_v1", DataRecipe("dlrm_counter_ddp"), "8xmi355x");
+  EXPECT_GE(table, row);
+  EXPECT_GT(row, replicated);
+  EXPECT_GT(replicated, ddp);
+}
+
+// Known fault: the published steps take 20.7 ms with whole tables, of which the GPU works less than one; the rest is a
+// Python data loader and training loop that the step model does not have, and that hides a part of the all-reduce of
+// 1.86 GB. Right: replicating costs 4.0 ms (20.7 to 24.7), DDP 9.2 ms.
+TEST(EstimateStepTest, KnownFaultNoDataLoader) {
+  const auto step = [](const char* recipe) {
+    return EstimateOrFail(DataModel("dlrm_counter_v1"), DataRecipe(recipe), TestCluster("8xmi355x")).step.value;
+  };
+  const double table = step("dlrm_counter_table");
+  EXPECT_LT(table, 2e-3) << "right: 20.7e-3; when the host loop is modelled, move these into the test above";
+  EXPECT_GT(step("dlrm_counter_data_parallel") - table, 4.0e-3);
+  EXPECT_GT(step("dlrm_counter_ddp") - table, 9.2e-3);
+}
+
+TEST(EstimateStepTest, WhatCannotBePricedIsAnError) {
+  const Model model = DataModel("mlperf_dlrm_dcnv2");
+  const Cluster cluster = TestCluster("8xh100");
+  const auto error_of = [&](const Recipe& recipe) {
+    const Result<StepEstimate> estimate = EstimateStep(model, recipe, cluster);
+    return estimate ? "accepted" : FormatError(estimate.error());
+  };
+  Recipe recipe = WithGlobalBatch("hugectr_mlperf", 4);
+  EXPECT_EQ(error_of(recipe), "global_batch must be at least the number of devices (8), got 4");
+  recipe = DataRecipe("hugectr_mlperf");
+  recipe.tables["cat_99"] = {Sharding::kRow, 1};
+  EXPECT_EQ(error_of(recipe).find(
+                "recipe 'hugectr_mlperf': embedding.tables: model 'mlperf_dlrm_dcnv2' has no table 'cat_99'; did you"),
+            0u)
+      << error_of(recipe);
+  recipe = DataRecipe("hugectr_mlperf");
+  recipe.tables["cat_0"] = {Sharding::kColumn, 16};
+  EXPECT_EQ(error_of(recipe),
+            "recipe 'hugectr_mlperf': embedding.tables.cat_0.shards must be at most the number of devices (8), got 16");
+  recipe = DataRecipe("hugectr_mlperf");
+  recipe.recompute = Recompute::kListed;
+  recipe.recompute_blocks = {"botom"};
+  EXPECT_NE(error_of(recipe).find("has no block 'botom'; did you mean 'bottom'?"), std::string::npos)
+      << error_of(recipe);
+}
+
+TEST(EstimateStepTest, TheSameQuestionHasTheSameAnswer) {
+  for (const Job& job : kJobs) {
+    EXPECT_EQ(Rate(job.model, DataRecipe(job.recipe), job.on), Rate(job.model, DataRecipe(job.recipe), job.on));
+  }
+}
+
+}  // namespace
+}  // namespace portolan

@@ -1,0 +1,190 @@
+#include "plan/step_pricer.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace portolan {
+namespace {
+
+Recipe MicroBatch(const Recipe& recipe, const Cluster& cluster) {
+  Recipe micro = recipe;
+  if (recipe.accumulation_steps > 1) {
+    micro.global_batch =
+        std::max<int64_t>(cluster.devices, recipe.GlobalBatch(cluster.devices) / recipe.accumulation_steps);
+    micro.local_batch = 0;
+  }
+  return micro;
+}
+
+// Differences for the slopes of the step, as shares of the part.
+constexpr double kLargeDifference = 0.5;
+constexpr double kSmallDifference = 0.05;
+constexpr size_t kFewTables = 100;  // up to it, every round starts afresh too, and the end is polished
+constexpr int kPolishSteps = 3000;  // priced; 0.1 ms each
+// What hides behind other work still weighs this much of its own time, so that it stays balanced.
+constexpr double kLeastWeight = 0.02;
+constexpr int kImprovements = 4;
+
+}  // namespace
+
+StepPricer::StepPricer(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants)
+    : model_(model),
+      cluster_(cluster),
+      constants_(constants),
+      steps_(recipe.accumulation_steps),
+      micro_(MicroBatch(recipe, cluster)),
+      shards_(model, micro_, cluster) {}
+
+Bytes StepPricer::FreeForTables() const {
+  return std::max(Bytes(0), cluster_.accelerator.hbm - MemoryBesidesTables(model_, micro_, cluster_));
+}
+
+Timeline StepPricer::Run(const EmbeddingWork& work, const StepGraph& graph) const {
+  Timeline timeline = RunTimeline(graph, micro_, cluster_, constants_);
+  if (steps_ == 1) return timeline;
+  // All micro-batches but the last are without the dense reduction and optimizer.
+  const StepGraph part = BuildStepGraph(model_, micro_, cluster_, work, StepPart::kAccumulate);
+  const Timeline one = RunTimeline(part, micro_, cluster_, constants_);
+  const double times = static_cast<double>(steps_ - 1);
+  timeline.step += times * one.step;
+  for (size_t c = 0; c < timeline.busy.size(); ++c) timeline.busy[c] += times * one.busy[c];
+  for (const ExposedTerm& term : one.exposed) {
+    const auto found = std::find_if(timeline.exposed.begin(), timeline.exposed.end(),
+                                    [&term](const ExposedTerm& other) { return other.name == term.name; });
+    if (found != timeline.exposed.end()) {
+      found->time += times * term.time;
+    } else {
+      timeline.exposed.push_back({term.name, times * term.time});
+    }
+  }
+  return timeline;
+}
+
+PlacementWeights StepPricer::WeightsAt(const EmbeddingWork& work, Seconds step, double difference) const {
+  PlacementWeights weights;
+  const auto slope = [&](double amount, const std::function<void(EmbeddingWork&)>& grow) {
+    EmbeddingWork more = work;
+    grow(more);
+    return amount > 0 ? std::max(0.0, (StepOf(more) - step).value) / (difference * amount) : 0.0;
+  };
+  const auto kernel = [&](Estimate EmbeddingWork::*part) {
+    const Seconds time = (work.*part).total - (work.*part).launch;
+    return std::max(kLeastWeight,
+                    slope(time.value, [&](EmbeddingWork& more) { (more.*part).total += difference * time; }));
+  };
+  weights.forward = kernel(&EmbeddingWork::forward);
+  weights.sort = work.index_sort.total > Seconds(0) ? kernel(&EmbeddingWork::index_sort) : kLeastWeight;
+  weights.update = kernel(&EmbeddingWork::backward);
+  const double element = SizeOf(micro_.embedding_forward_comm).value + SizeOf(micro_.embedding_backward_comm).value;
+  const bool crosses_nodes = cluster_.nodes() > 1;
+  const BytesPerSecond link = crosses_nodes ? cluster_.scale_out.device_peak : cluster_.scale_up.device_peak;
+  const double least = link.value > 0 ? kLeastWeight * element / link.value : 0.0;
+  const double exchanged = work.forward_exchange_bytes / SizeOf(micro_.embedding_forward_comm).value;
+  // A part that is absent is priced at the size at which it would replace the other.
+  const double per_node = std::min(cluster_.devices, cluster_.devices_per_node);
+  const double exchange = difference * (exchanged > 0 ? exchanged : work.node_reduce_elements / per_node);
+  const double reduction = difference * (work.node_reduce_elements > 0 ? work.node_reduce_elements
+                                         : crosses_nodes               ? exchanged * per_node
+                                                                       : 0.0);
+  const auto per_element = [&](double elements, const std::function<void(EmbeddingWork&)>& grow) {
+    EmbeddingWork more = work;
+    grow(more);
+    return elements > 0 ? std::max(least, (StepOf(more) - step).value / elements) : least;
+  };
+  weights.exchanged_element = per_element(exchange, [&](EmbeddingWork& more) {
+    more.forward_exchange_bytes += exchange * SizeOf(micro_.embedding_forward_comm).value;
+    more.backward_exchange_bytes += exchange * SizeOf(micro_.embedding_backward_comm).value;
+  });
+  weights.reduced_element =
+      per_element(reduction, [&](EmbeddingWork& more) { more.node_reduce_elements += reduction; });
+  return weights;
+}
+
+Placement StepPricer::Place() {
+  Candidate best(PlaceTables(model_, micro_, cluster_, FreeForTables()));
+  if (micro_.balance == Balance::kGreedy || cluster_.devices == 1) return best.placement;
+  Measure(best);
+  if (cluster_.nodes() > 1 && micro_.sharding == Sharding::kAuto) {
+    // Whole tables on single devices, exchanged flat.
+    Recipe whole = micro_;
+    whole.sharding = Sharding::kTable;
+    for (size_t t = 0; t < model_.tables.size(); ++t) {
+      if (best.placement.tables[t].sharding != Sharding::kDataParallel) continue;
+      whole.tables[model_.tables[t].name] = {Sharding::kDataParallel, 1};
+    }
+    Candidate flat(PlaceTables(model_, whole, cluster_, FreeForTables()));
+    Measure(flat);
+    if (flat.Beats(best)) best = std::move(flat);
+  }
+  // Slopes over a large and a small difference see work that hides differently.
+  const bool few = model_.tables.size() <= kFewTables;
+  for (int round = 0; round < kImprovements; ++round) {
+    const Candidate from = best;
+    for (const double difference : {kLargeDifference, kSmallDifference}) {
+      const SearchStarts starts = few || round == 0 ? SearchStarts::kAfresh : SearchStarts::kHere;
+      const PlacementWeights weights = WeightsAt(from.work, from.step, difference);
+      for (Placement& placement : ImprovePlacement(shards_, from.placement, weights, from.limit, starts)) {
+        Candidate next(std::move(placement));
+        Measure(next);
+        if (next.Beats(best)) best = std::move(next);
+      }
+      if (!few) break;
+    }
+    if (best.step >= from.step) break;
+  }
+  if (few) Polish(best);
+  return best.placement;
+}
+
+void StepPricer::Polish(Candidate& best) {
+  int left = kPolishSteps;
+  const auto try_ranks = [&](size_t a, size_t i, size_t b, size_t j, int to) {
+    Candidate next(best.placement);
+    std::vector<int>& ranks = next.placement.tables[a].ranks;
+    if (a != b) next.placement.tables[b].ranks[j] = ranks[i];
+    ranks[i] = to;
+    SumRankLoads(model_, micro_, &next.placement);
+    Measure(next);
+    --left;
+    if (!next.Beats(best)) return false;
+    best = std::move(next);
+    return true;
+  };
+  const auto holds = [&](size_t table, int rank) {
+    const std::vector<int>& ranks = best.placement.tables[table].ranks;
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
+  std::vector<size_t> open;
+  for (size_t t = 0; t < model_.tables.size(); ++t) {
+    const TablePlacement& place = best.placement.tables[t];
+    if (!place.ranks.empty() && place.sharding != Sharding::kTableRow && shards_.Used(t)) open.push_back(t);
+  }
+  for (bool improved = true; improved && left > 0;) {
+    improved = false;
+    for (const size_t a : open) {
+      for (size_t i = 0; i < best.placement.tables[a].ranks.size(); ++i) {
+        for (int to = 0; to < cluster_.devices && left > 0; ++to) {
+          if (!holds(a, to)) improved |= try_ranks(a, i, a, i, to);
+        }
+        for (const size_t b : open) {
+          for (size_t j = 0; b > a && j < best.placement.tables[b].ranks.size() && left > 0; ++j) {
+            const int here = best.placement.tables[a].ranks[i], there = best.placement.tables[b].ranks[j];
+            if (holds(a, there) || holds(b, here)) continue;
+            improved |= try_ranks(a, i, b, j, there);
+          }
+        }
+      }
+    }
+  }
+}
+
+void StepPricer::Measure(Candidate& candidate) {
+  candidate.work = Measure(candidate.placement);
+  const StepGraph graph = Graph(candidate.work);
+  candidate.step = Run(candidate.work, graph).step;
+  const MemoryEstimate memory = EstimateMemory(model_, micro_, cluster_, candidate.placement, graph);
+  candidate.fits = memory.Fits();
+  candidate.limit = std::max(Bytes(0), memory.capacity - (memory.total - memory.tables - memory.table_state));
+}
+
+}  // namespace portolan

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "plan/estimate_step.h"
+#include "plan/graph_builder.h"
+#include "plan/placement_search.h"
+#include "plan/shard_cost.h"
+
+namespace portolan {
+
+// Prices steps of one model under one recipe on one cluster for different placements, every shard once. Not part of the
+// API. Holds references: its arguments must outlive it.
+class StepPricer {
+ public:
+  StepPricer(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants);
+
+  const Model& model() const { return model_; }
+  const Recipe& recipe() const { return micro_; }  // of one micro-batch
+  const Cluster& cluster() const { return cluster_; }
+  ShardPricer& shards() { return shards_; }
+
+  // What tables may use of a device: all but the dense parameters and the reserve.
+  Bytes FreeForTables() const;
+  // As the recipe's `balance` says. `searched`: the greedy placement (on several nodes also whole tables), improved
+  // under weights taken at it, again and again while that makes the step shorter; the shortest step of those that fit.
+  Placement Place();
+  EmbeddingWork Measure(const Placement& placement) {
+    return MeasureEmbeddings(shards_, placement, RankBalance::kSlowest);
+  }
+  StepGraph Graph(const EmbeddingWork& work) const { return BuildStepGraph(model_, micro_, cluster_, work); }
+  // The whole step: all micro-batches; `graph` is the last one's.
+  Timeline Run(const EmbeddingWork& work, const StepGraph& graph) const;
+  Seconds StepOf(const EmbeddingWork& work) const { return Run(work, Graph(work)).step; }
+
+ private:
+  struct Candidate {
+    explicit Candidate(Placement p) : placement(std::move(p)) {}
+    bool Beats(const Candidate& other) const { return fits != other.fits ? fits : step < other.step; }
+    Placement placement;
+    EmbeddingWork work;
+    Seconds step;
+    Bytes limit;  // what tables may use of a device beside what this placement needs
+    bool fits = false;
+  };
+  void Measure(Candidate& candidate);
+  // Moves and swaps of single shards, each priced by the step itself.
+  void Polish(Candidate& best);
+  PlacementWeights WeightsAt(const EmbeddingWork& work, Seconds step, double difference) const;
+
+  const Model& model_;
+  const Cluster& cluster_;
+  const StepConstants& constants_;
+  const int64_t steps_;
+  Recipe micro_;
+  ShardPricer shards_;
+};
+
+}  // namespace portolan

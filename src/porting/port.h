@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "porting/rule.h"
+
+namespace portolan {
+
+// One source with the rules applied.
+struct PortedSource {
+  std::string text;
+  std::vector<Finding> findings;  // in the order of their places
+  std::set<std::string> compat;   // parts of the compatibility header that the text uses
+};
+
+// Applies all rules to one source, given the facts of its project. `compat_include` is what an #include of the
+// compatibility header must say from the place of this file; "" leaves the include out.
+PortedSource PortSource(const SourceFile& source, const ProjectFacts& project, const PortTarget& target,
+                        const HipDeclarations& declarations, const std::string& compat_include);
+
+struct PortOptions {
+  std::string input;            // a file or a folder
+  std::string output;           // the same; empty: audit only, nothing is written; equal to `input`: in place
+  std::string hip_include_dir;  // headers that decide which names exist; empty: names are mapped by rule
+};
+
+struct PortReport {
+  int files_read = 0;                // sources and build files looked at
+  int files_changed = 0;             // of them
+  int files_copied = 0;              // everything else that `output` got
+  std::vector<std::string> skipped;  // "path: why", for what could not be read or written
+  std::vector<Finding> findings;     // by file and place
+  std::set<std::string> compat;
+  bool checked_names = false;  // HIP headers were found
+};
+
+// Ports or audits `options.input`. What cannot be read or understood is skipped and reported; an error is only an input
+// that does not exist, an output that cannot be made or is inside the input, or one file onto a folder.
+Result<PortReport> Port(const PortOptions& options, const PortTarget& target);
+
+// A Makefile with the compiler, its flags and the libraries of HIP; `gfx` becomes the offload architecture.
+std::string PortMakefile(std::string_view text, std::string_view gfx);
+
+}  // namespace portolan

@@ -1,0 +1,276 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "base/text.h"
+#include "porting/compat.h"
+#include "porting/port.h"
+
+namespace portolan {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class FileRole { kSource, kMakefile, kOther };
+
+FileRole RoleOf(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::string extension = path.extension().string();
+  if (name == kCompatHeaderName) return FileRole::kOther;
+  for (const char* source : {".cu", ".cuh", ".h", ".hpp", ".hh", ".hxx", ".cpp", ".cc", ".cxx", ".c", ".C", ".inl",
+                             ".inc", ".ipp", ".tpp", ".tcc", ".impl"}) {
+    if (extension == source) return FileRole::kSource;
+  }
+  const std::string lower = LowerCase(name);
+  if (extension == ".mk" || lower.substr(0, 8) == "makefile" || lower == "gnumakefile") return FileRole::kMakefile;
+  return FileRole::kOther;
+}
+
+struct ProjectFile {
+  fs::path relative;  // to the project's root
+  FileRole role = FileRole::kOther;
+};
+
+// Reads a whole file; false when it cannot be.
+bool ReadFile(const fs::path& path, std::string* text) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  text->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  return !file.bad();
+}
+
+bool LooksBinary(const std::string& text) {
+  constexpr size_t kLooked = 8192;
+  return std::string_view(text).substr(0, kLooked).find('\0') != std::string_view::npos;
+}
+
+bool IsInside(const fs::path& inner, const fs::path& outer) {
+  const fs::path relative = inner.lexically_relative(outer);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+// Writes beside and renames, so that a file is old or new but never half.
+bool WriteFile(const fs::path& path, std::string_view text) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  const fs::path temporary = path.string() + ".portolan-new";
+  {
+    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    file.flush();
+    if (!file) {
+      fs::remove(temporary, error);
+      return false;
+    }
+  }
+  if (fs::exists(path, error)) fs::permissions(temporary, fs::status(path, error).permissions(), error);
+  fs::rename(temporary, path, error);
+  return !error;
+}
+
+class Project {
+ public:
+  Project(const PortOptions& options, const PortTarget& target) : options_(options), target_(target) {}
+
+  Result<PortReport> Run() {
+    PORTOLAN_RETURN_IF_ERROR(Open());
+    CollectFiles();
+    ReadSources();
+    if (!options_.hip_include_dir.empty()) declarations_ = HipDeclarations::Read(options_.hip_include_dir);
+    report_.checked_names = declarations_.found();
+    for (const Loaded& file : sources_) PortOne(file);
+    if (Writes()) {
+      PortBuildFilesAndCopyTheRest();
+      WriteCompatHeader();
+    }
+    std::stable_sort(report_.findings.begin(), report_.findings.end(),
+                     [](const Finding& a, const Finding& b) { return a.file < b.file; });
+    return std::move(report_);
+  }
+
+ private:
+  struct Loaded {
+    fs::path relative;
+    std::unique_ptr<SourceFile> source;
+  };
+
+  bool Writes() const { return !options_.output.empty(); }
+
+  Status Open() {
+    std::error_code error;
+    const fs::path input = fs::absolute(options_.input, error).lexically_normal();
+    if (!fs::exists(input, error)) {
+      return MakeError(ErrorCode::kNotFound, fmt::format("'{}' does not exist", options_.input));
+    }
+    single_ = !fs::is_directory(input, error);
+    root_ = single_ ? input.parent_path() : input;
+    if (!single_ && !input.has_filename()) root_ = input.parent_path();
+    if (!Writes()) return {};
+    fs::path output = fs::absolute(options_.output, error).lexically_normal();
+    if (!output.has_filename()) output = output.parent_path();
+    in_place_ = fs::equivalent(input, output, error);
+    if (!in_place_ && !single_ && IsInside(output, root_)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("output '{}' lies inside the input '{}'", options_.output, options_.input));
+    }
+    if (!in_place_ && !single_ && fs::exists(output, error) && !fs::is_directory(output, error)) {
+      return MakeError(ErrorCode::kUsage, fmt::format("output '{}' is a file, the input a folder", options_.output));
+    }
+    if (single_) {
+      // A file goes to the file named, or into the folder named.
+      single_output_ = fs::is_directory(output, error) ? output / input.filename() : output;
+      output_root_ = single_output_.parent_path();
+    } else {
+      output_root_ = output;
+    }
+    fs::create_directories(output_root_, error);
+    if (!fs::is_directory(output_root_, error)) {
+      return MakeError(ErrorCode::kIo, fmt::format("cannot make the folder '{}'", output_root_.string()));
+    }
+    return {};
+  }
+
+  fs::path OutputOf(const fs::path& relative) const { return single_ ? single_output_ : output_root_ / relative; }
+
+  void CollectFiles() {
+    if (single_) {
+      const fs::path name = fs::path(options_.input).filename();
+      files_.push_back({name, RoleOf(name) == FileRole::kOther ? FileRole::kSource : RoleOf(name)});
+      return;
+    }
+    std::error_code error;
+    // Links to folders are not followed, so a loop of them ends.
+    fs::recursive_directory_iterator it(root_, fs::directory_options::skip_permission_denied, error);
+    for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+      std::error_code status_error;
+      const fs::path relative = it->path().lexically_relative(root_);
+      if (it->is_directory(status_error)) {
+        const std::string name = it->path().filename().string();
+        if (name == ".git" || name == ".svn" || name == ".hg") it.disable_recursion_pending();
+        if (it->is_symlink(status_error)) {
+          report_.skipped.push_back(relative.string() + ": a link to a folder; not followed");
+        } else if (::access(it->path().c_str(), R_OK | X_OK) != 0) {
+          report_.skipped.push_back(relative.string() + ": cannot be read");
+        }
+        continue;
+      }
+      if (!it->is_regular_file(status_error)) {
+        report_.skipped.push_back(relative.string() + ": not a regular file, or a broken link");
+        continue;
+      }
+      files_.push_back({relative, RoleOf(relative)});
+    }
+    if (error) report_.skipped.push_back(root_.string() + ": " + error.message());
+    std::sort(files_.begin(), files_.end(),
+              [](const ProjectFile& a, const ProjectFile& b) { return a.relative < b.relative; });
+  }
+
+  void ReadSources() {
+    constexpr size_t kLargest = 0xfffffff0;
+    for (ProjectFile& file : files_) {
+      facts_.file_names.insert(file.relative.filename().string());
+      if (file.role != FileRole::kSource) continue;
+      std::string text;
+      if (!ReadFile(root_ / file.relative, &text)) {
+        report_.skipped.push_back(file.relative.string() + ": cannot be read");
+        continue;
+      }
+      if (LooksBinary(text) || text.size() > kLargest) {
+        file.role = FileRole::kOther;
+        report_.skipped.push_back(file.relative.string() + ": not a text");
+        continue;
+      }
+      ++report_.files_read;
+      sources_.push_back({file.relative, std::make_unique<SourceFile>(file.relative.string(), std::move(text))});
+    }
+    // Twice: a constant may be made of one in a file that is read later.
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const Loaded& file : sources_) CollectFacts(*file.source, &facts_);
+    }
+    for (const Loaded& file : sources_) CollectLaunches(*file.source, &facts_);
+  }
+
+  void PortOne(const Loaded& file) {
+    const fs::path to_root = fs::path(".").lexically_relative(
+        file.relative.parent_path().empty() ? fs::path(".") : file.relative.parent_path());
+    const fs::path include = (to_root / kCompatHeaderName).lexically_normal();
+    PortedSource ported = PortSource(*file.source, facts_, target_, declarations_, include.generic_string());
+    std::move(ported.findings.begin(), ported.findings.end(), std::back_inserter(report_.findings));
+    report_.compat.insert(ported.compat.begin(), ported.compat.end());
+    const bool changed = ported.text != file.source->text();
+    report_.files_changed += changed ? 1 : 0;
+    if (!Writes() || (in_place_ && !changed)) return;
+    if (!WriteFile(OutputOf(file.relative), ported.text)) {
+      report_.skipped.push_back(file.relative.string() + ": cannot be written");
+    }
+  }
+
+  void PortBuildFilesAndCopyTheRest() {
+    for (const ProjectFile& file : files_) {
+      if (file.role == FileRole::kSource || file.relative.filename() == kCompatHeaderName) continue;
+      if (file.role == FileRole::kMakefile) {
+        std::string text;
+        if (ReadFile(root_ / file.relative, &text) && !LooksBinary(text)) {
+          ++report_.files_read;
+          const std::string ported = PortMakefile(text, target_.gfx);
+          report_.files_changed += ported != text ? 1 : 0;
+          if (in_place_ && ported == text) continue;
+          if (!WriteFile(OutputOf(file.relative), ported)) {
+            report_.skipped.push_back(file.relative.string() + ": cannot be written");
+          }
+          continue;
+        }
+      }
+      if (in_place_) continue;
+      std::error_code error;
+      const fs::path to = OutputOf(file.relative);
+      fs::create_directories(to.parent_path(), error);
+      if (fs::copy_file(root_ / file.relative, to, fs::copy_options::overwrite_existing, error)) {
+        ++report_.files_copied;
+      } else {
+        report_.skipped.push_back(file.relative.string() + ": cannot be copied: " + error.message());
+      }
+    }
+  }
+
+  // A header that is there already, in the input or the output, keeps its parts: another run, or another file of the
+  // project, needs them.
+  void WriteCompatHeader() {
+    std::string at_output;
+    std::set<std::string> parts = report_.compat;
+    const fs::path path = output_root_ / kCompatHeaderName;
+    for (const fs::path& old : {root_ / kCompatHeaderName, path}) {
+      std::string text;
+      if (ReadFile(old, &text)) parts.merge(PartsOfCompatHeader(text));
+      if (old == path) at_output = text;
+    }
+    if (parts.empty()) return;
+    const std::string header = CompatHeader(parts);
+    if (header != at_output && !WriteFile(path, header))
+      report_.skipped.push_back(path.string() + ": cannot be written");
+  }
+
+  const PortOptions& options_;
+  const PortTarget& target_;
+  fs::path root_;
+  fs::path output_root_;
+  fs::path single_output_;
+  bool single_ = false;
+  bool in_place_ = false;
+  std::vector<ProjectFile> files_;
+  std::vector<Loaded> sources_;
+  ProjectFacts facts_;
+  HipDeclarations declarations_;
+  PortReport report_;
+};
+
+}  // namespace
+
+Result<PortReport> Port(const PortOptions& options, const PortTarget& target) { return Project(options, target).Run(); }
+
+}  // namespace portolan

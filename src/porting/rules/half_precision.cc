@@ -1,0 +1,32 @@
+// What HIP's half and bfloat16 lack: atomicAdd (before 7.1), operators in host code (before 7). Types need a compiler
+// to be known, so a file that includes either header and has the call or operator gets the overloads; they hurt nobody.
+
+#include <fmt/format.h>
+
+#include "porting/rules/rules.h"
+
+namespace portolan {
+
+void ApplyHalfPrecision(const RuleInput& input, RuleOutput* output) {
+  const SourceFile& source = input.source;
+  bool atomics = false;
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (input.IsDead(i)) continue;
+    const std::string_view text = source.Text(i);
+    if (source.Is(i - 1, "include") && (text == "<cuda_fp16.h>" || text == "\"cuda_fp16.h\"")) {
+      if (input.target.RocmBefore(7, 0)) output->compat.insert("half_host");
+    }
+    const bool half = text == "half" || text == "__half" || text == "half2" || text == "__half2" ||
+                      text == "__nv_bfloat16" || text == "__nv_bfloat162";
+    atomics = atomics || half;
+  }
+  if (!atomics || input.target.RocmBefore(7, 1) == false) return;
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (input.IsFreeName(i, "atomicAdd") && source.Is(i + 1, "(") && source.EnclosingDeviceFunction(i) != nullptr) {
+      output->compat.insert("half_atomics");
+      return;
+    }
+  }
+}
+
+}  // namespace portolan

@@ -1,0 +1,16 @@
+__device__ int count(int p) {
+  unsigned int b = __ballot(p);  //! error ballot-narrowed //-> unsigned int b = portolan::ballot(p);
+  unsigned long long wide = __ballot(p);  //-> unsigned long long wide = portolan::ballot(p);
+  uint64_t sixty_four = __ballot(p);  //-> uint64_t sixty_four = portolan::ballot(p);
+  auto deduced = __ballot(p);  //-> auto deduced = portolan::ballot(p);
+  int late;
+  late = __ballot(p);  //! error ballot-narrowed //-> late = portolan::ballot(p);
+  int n = __popc(__ballot(p));  //! error ballot-narrowed //-> int n = __popc(portolan::ballot(p));
+  n += __popcll(__ballot(p));  //-> n += __popcll(portolan::ballot(p));
+  n += __popc(b & ((1 << lane) - 1));  //! error lane-mask
+  n += __popc(other & ((1 << lane) - 1));
+  if (__ballot(p) == 0) return 0;  //-> if (portolan::ballot(p) == 0) return 0;
+  return n;
+}
+__device__ unsigned mask_of(int p) { return __ballot(p); }  //! error ballot-narrowed //-> __device__ unsigned mask_of(int p) { return portolan::ballot(p); }
+__device__ unsigned long long wide_mask_of(int p) { return __ballot(p); }  //-> __device__ unsigned long long wide_mask_of(int p) { return portolan::ballot(p); }

@@ -1,0 +1,10 @@
+using Reduce = cub::WarpReduce<float>;  //! error cub //-> using Reduce = hipcub::WarpReduce<float, 32>;
+using Reduce16 = cub::WarpReduce<float, 16>;  //-> using Reduce16 = hipcub::WarpReduce<float, 16>;
+typedef cub::WarpScan<std::pair<int, float>> Scan;  //! error cub //-> typedef hipcub::WarpScan<std::pair<int, float>, 32> Scan;
+typedef cub::BlockReduce<float, 256> Block;  //-> typedef hipcub::BlockReduce<float, 256> Block;
+cub::DeviceScan::ExclusiveSum(d_temp, bytes, in, out, n);  //-> hipcub::DeviceScan::ExclusiveSum(d_temp, bytes, in, out, n);
+using namespace cub;  //-> using namespace hipcub;
+namespace block = cub;  //-> namespace block = hipcub;
+int cub = 3;
+object.cub::x();
+cubic::spline s;

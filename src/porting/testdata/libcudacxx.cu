@@ -1,0 +1,4 @@
+#include <cuda/std/atomic>  //! error libcudacxx
+#include <cuda/barrier>  //! error libcudacxx
+#include "cuda/std/atomic"
+#include <cudax/std>

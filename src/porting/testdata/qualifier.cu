@@ -1,0 +1,3 @@
+__global__ void k(const __grid_constant__ Params p) {}  //! error qualifier //-> __global__ void k(const Params p) {}
+int grid_constant;
+#define NOTHING

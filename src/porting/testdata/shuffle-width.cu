@@ -1,0 +1,42 @@
+__device__ float team(float v, int lane, int d) {
+  v += __shfl_xor(v, 16);  //-> v += portolan::shfl_xor(v, 16);
+  v += __shfl_down(v, d);  //-> v += portolan::shfl_down(v, d);
+  float u = __shfl_up(v, d);  //-> float u = portolan::shfl_up(v, d);
+  if (lane >= d) v += u;
+  v += __shfl(v, 31, 32);
+  v += __shfl(v, lane, WIDTH);
+  v = __shfl(v, 31);  //! error shuffle-width //-> v = portolan::shfl(v, 31);
+  return v;
+}
+__device__ float unguarded(float v) {
+  v += 1;
+  v += 2;
+  v += 3;
+  v += 4;
+  v += 5;
+  v += 6;
+  v += 7;
+  v += 8;
+  v += 9;
+  v += 10;
+  v += __shfl_up(v, 1);  //! warning shuffle-width //-> v += portolan::shfl_up(v, 1);
+  v += 1;
+  v += 2;
+  v += 3;
+  v += 4;
+  v += 5;
+  v += 6;
+  v += 7;
+  v += 8;
+  v += 9;
+  v += 10;
+  v += 11;
+  v += 12;
+  v += 13;
+  v += 14;
+  return v;
+}
+__global__ void half_a_wave(float* x) {
+  x[0] = __shfl(x[threadIdx.x], 31);  //-> x[0] = portolan::shfl(x[threadIdx.x], 31);
+}
+void launch(float* x) { half_a_wave<<<100, 32>>>(x); }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "hw/accelerator.h"
+#include "units/dtype.h"
+
+namespace portolan {
+
+// The kernel catalogues in <dir>/kernels/<library>_<isa>[_<dtype>].csv that fit the device: those of its instruction
+// set, else of the nearest one of the vendor (sm_100 takes sm_90, gfx950 takes gfx942). A file with a dtype in its name
+// holds kernels of that compute type only; fp8_e5m2 takes those of fp8_e4m3, fp16 those of bf16. An error when nothing
+// fits.
+Result<std::vector<std::string>> FindKernelCatalogues(const std::vector<std::string>& data_dirs,
+                                                      const Accelerator& accelerator, DType compute);
+
+}  // namespace portolan
