@@ -22,6 +22,7 @@ void AddEstimateCommand(CLI::App& app, const GlobalOptions& global, int* exit_co
 void AddPlanCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddValidateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddSelectCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
+void AddRegretCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddHwCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddPortCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddAuditCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);

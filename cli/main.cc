@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
   portolan::AddPlanCommand(app, global, &exit_code);
   portolan::AddValidateCommand(app, global, &exit_code);
   portolan::AddSelectCommand(app, global, &exit_code);
+  portolan::AddRegretCommand(app, global, &exit_code);
   portolan::AddHwCommand(app, global, &exit_code);
   portolan::AddPortCommand(app, global, &exit_code);
   portolan::AddAuditCommand(app, global, &exit_code);

@@ -80,7 +80,7 @@ Result<int> SelectOne(const GlobalOptions& global, const SelectArguments& argume
     if (!arguments.catalogue.empty()) NoteIgnored(file, list.ignored);
     for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {
       kernels.kernels.push_back(list.catalogue.kernels[i]);
-      kernels.kernels.back().rank = -1;
+      ForgetProblem(&kernels.kernels.back());
       kernels.ids.push_back(fmt::format("{}:{}", KernelFamilyName(kernels.kernels.back().family), list.catalogue.ids[i]));
     }
   }

@@ -40,7 +40,7 @@ Result<portolan_selector*> Create(const std::string& data_dir, const std::string
     kernels.kernels.insert(kernels.kernels.end(), list.catalogue.kernels.begin(), list.catalogue.kernels.end());
     kernels.ids.insert(kernels.ids.end(), list.catalogue.ids.begin(), list.catalogue.ids.end());
   }
-  for (GemmKernel& kernel : kernels.kernels) kernel.rank = -1;  // the list's order belongs to other problems
+  for (GemmKernel& kernel : kernels.kernels) ForgetProblem(&kernel);  // the list's order belongs to other problems
   PORTOLAN_ASSIGN_OR_RETURN(Selector selector, Selector::Create(*accelerator, std::move(kernels), constants));
   return new portolan_selector{std::move(selector), *dtype};
 }

@@ -52,7 +52,7 @@ TEST(CatalogueTest, OneMinimalFileIsEnough) {
   EXPECT_EQ(chip.peak_matrix[DType::kFp16].value, 1e15);
   EXPECT_EQ(chip.inherited.at("peak_matrix_flops_per_s.fp16"), "as bf16");
   EXPECT_EQ(chip.peak_matrix[DType::kFp8E4m3].value, 0);  // no such path stated
-  EXPECT_EQ(chip.scale_up_fabric, "xgmi_mi350");
+  EXPECT_EQ(chip.scale_up_fabric, "xgmi_mi300");
   EXPECT_EQ(chip.scale_out_fabric, "nic_400g");
   EXPECT_EQ(chip.mall.value, 0);
   EXPECT_GT(chip.hbm_sustained.value, 0);

@@ -94,9 +94,9 @@ TEST(ModelDataTest, Dcnv2) {
 
 TEST(ModelDataTest, DlrmWithDotInteraction) {
   const Model model = Load("mlperf_dlrm_dot");
-  ExpectShape(ShapeOf(model, "interaction"), 1, 128 + 27 * 26 / 2);  // 479
-  // Top: 480x1024 + 1025x1024 + 1025x512 + 513x256 + 257, weights and biases.
-  EXPECT_EQ(ParametersOf(model, "top"), 491520 + 1049600 + 524800 + 131328 + 257);
+  ExpectShape(ShapeOf(model, "interaction"), 1, 128 + 27 * 26 / 2 + 1);  // 479, padded to 480
+  // Top: 481x1024 + 1025x1024 + 1025x512 + 513x256 + 257, weights and biases.
+  EXPECT_EQ(ParametersOf(model, "top"), 492544 + 1049600 + 524800 + 131328 + 257);
   EXPECT_NEAR(EmbeddingParameters(model) * 4, 96e9, 0.2e9);
   EXPECT_EQ(TotalLookups(model), 26);
 }

@@ -128,16 +128,20 @@ TEST(EstimateStepTest, ShardingOfSmallTables) {
 }
 
 // Known fault: the published steps take 20.7 ms with whole tables, of which the GPU works less than one; the rest is a
-// Python data loader and training loop that the step model does not have, and that hides a part of the all-reduce of
-// 1.86 GB. Right: replicating costs 4.0 ms (20.7 to 24.7), DDP 9.2 ms.
+// Python data loader and training loop, of which the step model has the 6 ms that TorchRec needs at the least. Right:
+// 20.7 ms; replicating costs 4.0 ms more, DDP 9.2 ms.
 TEST(EstimateStepTest, KnownFaultNoDataLoader) {
   const auto step = [](const char* recipe) {
     return EstimateOrFail(DataModel("dlrm_counter_v1"), DataRecipe(recipe), TestCluster("8xmi355x")).step.value;
   };
   const double table = step("dlrm_counter_table");
-  EXPECT_LT(table, 2e-3) << "right: 20.7e-3; when the host loop is modelled, move these into the test above";
-  EXPECT_GT(step("dlrm_counter_data_parallel") - table, 4.0e-3);
-  EXPECT_GT(step("dlrm_counter_ddp") - table, 9.2e-3);
+  EXPECT_LT(table, 8e-3) << "right: 20.7e-3; when data loading is modelled, move these into the test above";
+  const double replicated = step("dlrm_counter_data_parallel") - table;
+  EXPECT_GT(replicated, 0.5 * 4.0e-3);
+  EXPECT_LT(replicated, 1.5 * 4.0e-3);
+  const double ddp = step("dlrm_counter_ddp") - table;
+  EXPECT_GT(ddp, 0.5 * 9.2e-3);
+  EXPECT_LT(ddp, 1.5 * 9.2e-3);
 }
 
 TEST(EstimateStepTest, WhatCannotBePricedIsAnError) {

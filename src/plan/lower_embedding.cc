@@ -56,6 +56,7 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
   EmbeddingWork work;
   std::vector<RankCost> ranks(static_cast<size_t>(devices));
   double received_elements = 0;
+  Estimate hot_forward, hot_update;
   Seconds forward_launch, sort_launch, update_launch;  // fixed costs that tables of one launch share
 
   for (size_t t = 0; t < model.tables.size(); ++t) {
@@ -73,6 +74,8 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
     work.local_output_elements += whole.local_output_elements;
     work.local_unique_elements += whole.local_unique_elements;
     work.input_bytes += whole.input_bytes;
+    Accumulate(hot_forward, whole.hot_forward, 1);
+    Accumulate(hot_update, whole.hot_update, 1);
 
     const bool everywhere = place.ranks.empty();
     const size_t shard_count = everywhere ? static_cast<size_t>(devices) : place.ranks.size();
@@ -100,6 +103,8 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
   work.forward = waited.forward;
   work.index_sort = waited.sort;
   work.backward = waited.update;
+  Accumulate(work.forward, hot_forward, 1);
+  Accumulate(work.backward, hot_update, 1);
   if (work.forward.total.value > 0) {
     work.kernels = recipe.table_kernels == TableKernels::kPerTable ? std::max(1.0, waited.tables) : 1.0;
     work.forward.launch = work.kernels * forward_launch;

@@ -23,11 +23,20 @@ DenseMemory DenseMemoryOf(const Model& model, const Recipe& recipe, const Cluste
   return memory;
 }
 
+// Copies of the hottest rows with their state, at the widest table's dimension.
+Bytes HotRowBytes(const Model& model, const Recipe& recipe) {
+  int64_t dim = 0;
+  for (const Table& table : model.tables) dim = std::max(dim, table.dim);
+  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
+  return static_cast<double>(recipe.hot_rows) *
+         (static_cast<double>(dim) * SizeOf(recipe.embedding_row) + EmbeddingStateBytesPerRow(optimizer, dim));
+}
+
 }  // namespace
 
 Bytes MemoryBesidesTables(const Model& model, const Recipe& recipe, const Cluster& cluster) {
   const DenseMemory dense = DenseMemoryOf(model, recipe, cluster);
-  return dense.parameters + dense.gradients + dense.state + recipe.reserve;
+  return dense.parameters + dense.gradients + dense.state + HotRowBytes(model, recipe) + recipe.reserve;
 }
 
 MemoryEstimate EstimateMemory(const Model& model, const Recipe& recipe, const Cluster& cluster,
@@ -40,6 +49,7 @@ MemoryEstimate EstimateMemory(const Model& model, const Recipe& recipe, const Cl
     memory.tables = Bytes(rank.table_bytes);
     memory.table_state = Bytes(rank.state_bytes);
   }
+  memory.tables += HotRowBytes(model, recipe);
   const DenseMemory dense = DenseMemoryOf(model, recipe, cluster);
   memory.dense_parameters = dense.parameters;
   memory.dense_gradients = dense.gradients;

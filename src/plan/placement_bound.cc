@@ -89,6 +89,10 @@ class Bound {
 
   void AddTable(size_t t, const TablePlacement& place) {
     if (!pricer_.shards().Used(t)) return;
+    // Copies of the hottest rows are every rank's, however the rest is dealt.
+    const TableWork whole = pricer_.shards().WorkOf(t, SplitOf(place));
+    base_[0] += whole.hot_forward.total.value;
+    base_[2] += whole.hot_update.total.value;
     std::vector<Option> options;
     for (const TableSplit& split : SplitOptions(pricer_.model(), pricer_.recipe(), pricer_.cluster(), t, place)) {
       const ShardCost& cost = pricer_.shards().Price(t, split);

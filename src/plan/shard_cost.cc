@@ -1,6 +1,7 @@
 #include "plan/shard_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cost/embedding.h"
 #include "cost/memory_bound.h"
@@ -57,12 +58,38 @@ ShardPricer::ShardPricer(const Model& model, const Recipe& recipe, const Cluster
     demand.unique_global += model.UniqueRows(feature, global_batch_);
     demand.unique_local += model.UniqueRows(feature, local_batch_);
     demand.hottest_share += feature.hottest_row_share * feature.lookups;
+    demand.zipf_exponent = std::max(demand.zipf_exponent, feature.zipf_exponent);
+    demand.bags_repeat = demand.bags_repeat || feature.skew_of == Feature::SkewOf::kBag;
   }
   for (size_t t = 0; t < demands_.size(); ++t) {
     demands_[t].unique_global = std::min(demands_[t].unique_global, model.tables[t].rows);
     demands_[t].unique_local = std::min(demands_[t].unique_local, model.tables[t].rows);
     if (demands_[t].lookups > 0) demands_[t].hottest_share /= demands_[t].lookups;
   }
+  hot_.resize(demands_.size());
+  if (recipe.hot_rows > 0 && cluster.devices > 1) FindHotRows();
+}
+
+// Pooled tables that are not replicated as a whole; unpooled rows are what dedup is for.
+void ShardPricer::FindHotRows() {
+  std::vector<RowDemand> tables;
+  for (size_t t = 0; t < demands_.size(); ++t) {
+    const double bytes =
+        model_.tables[t].rows * (static_cast<double>(model_.tables[t].dim) * SizeOf(recipe_.embedding_row) +
+                                 EmbeddingStateBytesPerRow(optimizer_, model_.tables[t].dim))
+                                    .value;
+    const bool small = recipe_.sharding == Sharding::kAuto && bytes <= recipe_.data_parallel_max.value;
+    const bool takes_part = !small && demands_[t].unpooled_lookups <= 0;
+    tables.push_back({model_.tables[t].rows, takes_part ? demands_[t].lookups : 0.0, demands_[t].zipf_exponent});
+  }
+  hot_ = HottestRows(tables, static_cast<double>(recipe_.hot_rows));
+}
+
+double ShardPricer::ColdBags(size_t table) const {
+  const TableDemand& demand = demands_[table];
+  if (hot_[table].share <= 0 || demand.pooled_outputs <= 0) return 1;
+  if (demand.bags_repeat) return 1 - hot_[table].share;
+  return 1 - std::pow(hot_[table].share, std::max(1.0, demand.lookups / demand.pooled_outputs));
 }
 
 const ShardCost& ShardPricer::Price(size_t table, const TableSplit& split) {
@@ -84,8 +111,9 @@ TableWork ShardPricer::WorkOf(size_t table, const TableSplit& split) const {
   const bool dedup = Deduplicates(table, split);
   TableWork work;
   if (split.sharding != Sharding::kDataParallel) {
-    work.index_exchange_bytes =
-        (dedup ? demand.unique_local : local_batch_ * demand.lookups) * index_bytes + 4 * local_batch_;
+    const double cold = local_batch_ * demand.lookups * (1 - hot_[table].share);
+    work.index_exchange_bytes = (dedup ? demand.unique_local : cold) * index_bytes + 4 * local_batch_;
+    AddHotRows(table, &work);
   } else if (cluster_.devices > 1) {
     work.dense_gradient_elements = model_.tables[table].rows * dim;
   }
@@ -93,6 +121,33 @@ TableWork ShardPricer::WorkOf(size_t table, const TableSplit& split) const {
   if (dedup) work.local_unique_elements = demand.unique_local * dim;
   work.input_bytes = local_batch_ * demand.lookups * index_bytes;
   return work;
+}
+
+// The replicated hottest rows of a table: looked up on the device of the sample, their gradient reduced like that of a
+// dense layer and applied to every copy.
+void ShardPricer::AddHotRows(size_t table, TableWork* work) const {
+  const HotRows& hot = hot_[table];
+  if (hot.rows < 1) return;
+  const TableDemand& demand = demands_[table];
+  const int64_t dim = model_.tables[table].dim;
+  EmbeddingShape shape;
+  shape.lookups = local_batch_ * demand.lookups * hot.share;
+  shape.bags = std::min(shape.lookups, local_batch_ * demand.pooled_outputs);
+  shape.table_rows = hot.rows;
+  shape.unique_rows =
+      std::min(shape.lookups, std::max(1.0, ExpectedUniqueRows(shape.lookups, hot.rows, demand.zipf_exponent)));
+  shape.dim = dim;
+  shape.row = recipe_.embedding_row;
+  shape.output = recipe_.embedding_output;
+  shape.index = recipe_.index;
+  work->hot_forward = WithoutLaunch(EmbeddingForwardEstimate(shape, cluster_.accelerator));
+  work->hot_update = WithoutLaunch(EmbeddingUpdateEstimate(shape, EmbeddingOptimizer::kNone, cluster_.accelerator));
+  DenseOptimizerShape dense;
+  dense.optimizer = DenseFormOf(optimizer_);
+  dense.parameters = hot.rows * static_cast<double>(dim);
+  dense.gradient = recipe_.dense_gradient_comm;
+  AddKernel(work->hot_update, DenseOptimizerEstimate(dense, cluster_.accelerator));
+  work->dense_gradient_elements += dense.parameters;
 }
 
 ShardCost ShardPricer::Compute(size_t table, const TableSplit& split) const {
@@ -105,13 +160,16 @@ ShardCost ShardPricer::Compute(size_t table, const TableSplit& split) const {
   const bool dedup = Deduplicates(table, split);
   const double dim = static_cast<double>(shape_of_table.dim) / split.column_shards;
   // With dedup each device asks for its distinct rows only.
-  const double asked = dedup ? cluster_.devices * demand.unique_local : samples * demand.lookups;
+  const double cold = copies ? 1.0 : 1 - hot_[table].share;
+  const double bags = samples * demand.pooled_outputs * (copies ? 1.0 : ColdBags(table));
+  const double asked = dedup ? cluster_.devices * demand.unique_local : samples * demand.lookups * cold;
   const double unpooled = dedup ? asked : samples * demand.unpooled_lookups;
 
   EmbeddingShape shape;
   shape.lookups = asked / row_parts;
-  shape.bags = unpooled / row_parts + samples * demand.pooled_outputs;
-  shape.unique_rows = std::min(shape.lookups, (copies ? demand.unique_local : demand.unique_global) / row_parts);
+  shape.bags = unpooled / row_parts + bags;
+  const double distinct = copies ? demand.unique_local : std::max(1.0, demand.unique_global - hot_[table].rows);
+  shape.unique_rows = std::min(shape.lookups, distinct / row_parts);
   shape.table_rows = shape_of_table.rows / row_parts;
   shape.dim = std::max<int64_t>(1, static_cast<int64_t>(dim));
   shape.row = recipe_.embedding_row;
@@ -137,7 +195,7 @@ ShardCost ShardPricer::Compute(size_t table, const TableSplit& split) const {
     AddKernel(cost.update, DenseOptimizerEstimate(dense, chip));
     return cost;
   }
-  const double pooled_elements = global_batch_ * demand.pooled_outputs * dim;
+  const double pooled_elements = bags * dim;
   const bool within_node = split.sharding == Sharding::kTableRow && split.row_shards > 1;
   (within_node ? cost.reduced_elements : cost.sent_elements) = pooled_elements;
   cost.unpooled_elements = unpooled / row_parts * dim;

@@ -7,6 +7,7 @@
 #include "cost/estimate.h"
 #include "hw/catalogue.h"
 #include "model/model.h"
+#include "plan/hot_rows.h"
 #include "plan/placement.h"
 #include "recipe/recipe.h"
 
@@ -46,6 +47,7 @@ struct TableWork {
   double local_unique_elements = 0;
   double input_bytes = 0;
   double dense_gradient_elements = 0;
+  Estimate hot_forward, hot_update;  // the replicated hottest rows, on every device
 };
 
 // Prices shards by the cost model, each (table, split) once. Holds references: model, recipe and cluster must outlive
@@ -72,10 +74,17 @@ class ShardPricer {
     double unique_global = 0;     // distinct rows of the global batch
     double unique_local = 0;      // of one device's batch
     double hottest_share = 0;     // of the lookups, to one row
+    double zipf_exponent = 0;     // of the most looked-up feature
+    bool bags_repeat = false;     // all lookups of a bag are hot or cold together
   };
+  void FindHotRows();
+  void AddHotRows(size_t table, TableWork* work) const;
+  // Share of the pooled bags that still need a row of the owner.
+  double ColdBags(size_t table) const;
   bool Deduplicates(size_t table, const TableSplit& split) const;
   ShardCost Compute(size_t table, const TableSplit& split) const;
 
+  std::vector<HotRows> hot_;  // of each table, replicated by Recipe::hot_rows
   const Model& model_;
   const Recipe& recipe_;
   const Cluster& cluster_;

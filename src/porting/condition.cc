@@ -8,7 +8,9 @@ namespace {
 // Recursive descent over || && ! defined and primaries. A comparison, a sum or a call is unknown.
 class Evaluator {
  public:
-  Evaluator(const SourceFile& source, size_t begin, size_t end) : source_(source), at_(begin), end_(end) {}
+  // `macros`: what becomes of CUDA's.
+  Evaluator(const SourceFile& source, size_t begin, size_t end, CudaMacros macros)
+      : source_(source), at_(begin), end_(end), macros_(macros) {}
 
   Truth Run() {
     const Truth value = Disjunction(0);
@@ -31,17 +33,38 @@ class Evaluator {
   }
 
   Truth Conjunction(int depth) {
-    Truth value = Primary(depth);
-    while (true) {
-      // Anything but && || and ) makes the operand a larger expression whose value is not known here.
-      while (at_ < end_ && !source_.Is(at_, "&&") && !source_.Is(at_, "||") && !source_.Is(at_, ")")) {
-        value = Truth::kUnknown;
-        if (source_.Is(at_, "(") && source_.Closing(at_) < end_) at_ = source_.Closing(at_);
-        ++at_;
-      }
-      if (!Take("&&")) return value;
-      value = And(value, Primary(depth));
+    Truth value = Operand(depth);
+    while (Take("&&")) value = And(value, Operand(depth));
+    return value;
+  }
+
+  // Anything but && || and ) behind a primary makes it a larger expression, whose value is not known here.
+  Truth Operand(int depth) {
+    const bool ours = source_.Is(at_, "PORTOLAN_CUDA_ARCH");
+    if (at_ + 2 < end_ && (ours || source_.Is(at_, "__CUDA_ARCH__")) &&
+        (source_.Is(at_ + 1, ">") || source_.Is(at_ + 1, "<"))) {
+      return Architecture(ours ? CudaMacros::kPorted : macros_);
     }
+    Truth value = Primary(depth);
+    while (at_ < end_ && !source_.Is(at_, "&&") && !source_.Is(at_, "||") && !source_.Is(at_, ")")) {
+      value = Truth::kUnknown;
+      if (source_.Is(at_, "(") && source_.Closing(at_) < end_) at_ = source_.Closing(at_);
+      ++at_;
+    }
+    return value;
+  }
+
+  // __CUDA_ARCH__ >= 800 and its kin. The macro is undefined; a port gives device code kPortedArchitecture instead, but
+  // not in a conditional that asks for HIP as well.
+  Truth Architecture(CudaMacros macros) {
+    const bool less = source_.Is(at_ + 1, "<");
+    at_ += source_.Is(at_ + 2, "=") ? 3 : 2;
+    long long bound = 0;
+    const bool number = at_ < end_ && ParseInt64(source_.Text(at_), &bound);
+    if (at_ < end_) ++at_;
+    if (!number) return Truth::kUnknown;
+    if (macros == CudaMacros::kPorted && bound <= kPortedArchitecture) return Truth::kUnknown;  // the passes differ
+    return less ? Truth::kTrue : Truth::kFalse;
   }
 
   Truth Primary(int depth) {
@@ -65,7 +88,9 @@ class Evaluator {
   }
 
   // The device pass defines some that the host pass does not: code under either is compiled.
-  static Truth Defined(std::string_view name) {
+  Truth Defined(std::string_view name) const {
+    if (macros_ == CudaMacros::kUndefined && (name == "__CUDA_ARCH__" || name == "__CUDACC__" || name == "__NVCC__"))
+      return Truth::kFalse;
     const bool one_pass_only = name == "__HIP_DEVICE_COMPILE__" || name == "__AMDGCN__" || name == "__AMDGPU__";
     return IsHipMacro(name) && !one_pass_only ? Truth::kTrue : Truth::kUnknown;
   }
@@ -73,6 +98,7 @@ class Evaluator {
   const SourceFile& source_;
   size_t at_;
   size_t end_;
+  CudaMacros macros_;
 };
 
 }  // namespace
@@ -84,8 +110,8 @@ Truth Or(Truth a, Truth b) {
 Truth Not(Truth a) { return a == Truth::kUnknown ? Truth::kUnknown : a == Truth::kTrue ? Truth::kFalse : Truth::kTrue; }
 Truth And(Truth a, Truth b) { return Not(Or(Not(a), Not(b))); }
 
-Truth EvaluateForHip(const SourceFile& source, const Conditional::Branch& branch) {
-  const Truth value = Evaluator(source, branch.condition, branch.directive_end).Run();
+Truth EvaluateForHip(const SourceFile& source, const Conditional::Branch& branch, CudaMacros macros) {
+  const Truth value = Evaluator(source, branch.condition, branch.directive_end, macros).Run();
   return source.Is(branch.hash + 1, "ifndef") ? Not(value) : value;
 }
 

@@ -13,8 +13,17 @@ Truth Or(Truth a, Truth b);
 Truth And(Truth a, Truth b);
 Truth Not(Truth a);
 
-// What HIP's compiler for AMD makes of a branch's condition when it compiles device code: integers and HIP's own macros
-// are known, everything else is not. `branch` is an #if, #ifdef, #ifndef or #elif.
-Truth EvaluateForHip(const SourceFile& source, const Conditional::Branch& branch);
+// What becomes of __CUDA_ARCH__, __CUDACC__ and __NVCC__, which HIP's compiler does not define.
+enum class CudaMacros : uint8_t {
+  kUndefined,  // as they are: the sources are only renamed
+  kPorted,     // the port replaces them by HIP's, and __CUDA_ARCH__ in comparisons by kPortedArchitecture
+};
+
+// The value with which device code is compared as if with __CUDA_ARCH__ (compat/cuda_arch.hip.inc says why).
+constexpr long long kPortedArchitecture = 700;
+
+// What HIP's compiler for AMD makes of a branch's condition: integers and HIP's own macros are known, and CUDA's as
+// `macros` says; everything else is not. `branch` is an #if, #ifdef, #ifndef or #elif.
+Truth EvaluateForHip(const SourceFile& source, const Conditional::Branch& branch, CudaMacros macros);
 
 }  // namespace portolan

@@ -90,6 +90,9 @@ std::string TranslatePtx(std::string_view text, const std::vector<std::string>& 
     }
   }
   std::string_view instruction = Trim(clean);
+  if (instruction.size() >= 2 && instruction.front() == '{' && instruction.back() == '}') {
+    instruction = Trim(instruction.substr(1, instruction.size() - 2));
+  }
   if (!instruction.empty() && instruction.back() == ';')
     instruction = Trim(instruction.substr(0, instruction.size() - 1));
   if (instruction.find_first_of(";{}[@") != std::string_view::npos) {

@@ -133,11 +133,12 @@ void SourceFile::FindConditionals() {
   }
   // Outer conditionals come first.
   for (const Conditional& conditional : conditionals_) {
+    const CudaMacros macros = conditional.names_hip ? CudaMacros::kUndefined : CudaMacros::kPorted;
     Truth before = Truth::kFalse;  // whether an earlier branch was taken
     if (liveness_[conditional.branches.front().hash] != Liveness::kUnknown)
       continue;  // all of it is like what is around
     for (const Conditional::Branch& branch : conditional.branches) {
-      const Truth own = branch.is_else ? Truth::kTrue : EvaluateForHip(*this, branch);
+      const Truth own = branch.is_else ? Truth::kTrue : EvaluateForHip(*this, branch, macros);
       Liveness liveness = Liveness::kUnknown;
       if (before == Truth::kTrue || own == Truth::kFalse) {
         liveness = Liveness::kDead;

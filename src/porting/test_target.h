@@ -10,7 +10,7 @@ namespace portolan {
 
 // The target of a test, from the repository's own data.
 inline PortTarget TestTarget(const std::string& name = "gfx950", const std::string& rocm = "6.3") {
-  const auto catalogue = Catalogue::Load({"data"});
+  static const auto catalogue = Catalogue::Load({"data"});
   EXPECT_TRUE(catalogue) << (catalogue ? "" : FormatError(catalogue.error()));
   if (!catalogue) return {};
   const auto target = FindPortTarget(*catalogue, name, rocm);

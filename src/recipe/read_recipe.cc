@@ -36,6 +36,7 @@ Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
   recipe.sharding = ReadEnum(map, "sharding", kShardingNames, recipe.sharding);
   recipe.balance = ReadEnum(map, "balance", kBalanceNames, recipe.balance);
   recipe.data_parallel_max = Bytes(map.Number("data_parallel_max_bytes", {0, 1e15}, recipe.data_parallel_max.value));
+  recipe.hot_rows = map.Integer("replicated_hot_rows", {0, 1e9}, 0);
   recipe.dedup = ReadEnum(map, "dedup", kDedupNames, recipe.dedup);
   if (map.Has("optimizer")) {
     recipe.embedding_optimizer = ReadEnum(map, "optimizer", kEmbeddingOptimizerNames, EmbeddingOptimizer::kSgd);

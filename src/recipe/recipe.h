@@ -110,6 +110,8 @@ struct Recipe {
   Balance balance = Balance::kGreedy;
   Bytes data_parallel_max{8e6};                 // kAuto: tables of at most this size are replicated
   std::map<std::string, TableSharding> tables;  // by table name
+  // The rows with the most lookups, over all tables, that every device holds a copy of; the rest stays sharded.
+  int64_t hot_rows = 0;
   IndexDedup dedup = IndexDedup::kNone;
   TableKernels table_kernels = TableKernels::kBatched;
   std::optional<EmbeddingOptimizer> embedding_optimizer;  // otherwise the model's

@@ -34,8 +34,9 @@ std::string WriteRecipe(const Recipe& r) {
       DTypeName(r.gemm), DTypeName(r.activation), DTypeName(r.normalization), DTypeName(r.embedding_row),
       DTypeName(r.embedding_output), DTypeName(r.index));
   out += fmt::format(
-      "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  dedup: {}\n  kernels: {}\n",
-      EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value,
+      "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  replicated_hot_rows: {}\n  dedup: "
+      "{}\n  kernels: {}\n",
+      EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value, r.hot_rows,
       EnumName(kDedupNames, r.dedup), EnumName(kTableKernelNames, r.table_kernels));
   if (r.embedding_optimizer) {
     out += fmt::format("  optimizer: {}\n", EnumName(kEmbeddingOptimizerNames, *r.embedding_optimizer));

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "select/catalogue_csv.h"
+#include "select/fit_lists.h"
 
 namespace portolan {
 namespace {
@@ -23,7 +24,7 @@ constexpr double kDifference = 1e-4;
 // One factor of a row: which one, and by which part of the regime it is multiplied.
 struct Use {
   int factor;
-  int slope;  // 0 none, 1 depth, 2 fill, 3 traffic
+  int slope;  // 0 none, otherwise 1 + its place among kSlopeSuffixes
 };
 
 class Fit {
@@ -62,11 +63,12 @@ class Fit {
       for (const std::string& key : model->FactorKeys(row.problem, row.kernel)) {
         const auto [place, added] = known.try_emplace(key, static_cast<int>(names_.size()));
         if (added) names_.push_back(key);
-        const auto ends = [&](const char* suffix) {
-          const std::string s = suffix;
-          return key.size() > s.size() && key.compare(key.size() - s.size(), s.size(), s) == 0;
-        };
-        uses.push_back({place->second, ends(":depth") ? 1 : ends(":fill") ? 2 : ends(":traffic") ? 3 : 0});
+        int slope = 0;
+        const size_t colon = key.rfind(':');
+        for (int s = 0; s < kSlopeCount && colon != std::string::npos; ++s) {
+          if (key.compare(colon, std::string::npos, kSlopeSuffixes[static_cast<size_t>(s)]) == 0) slope = s + 1;
+        }
+        uses.push_back({place->second, slope});
       }
       uses_.push_back(std::move(uses));
       list_.push_back(lists.try_emplace(row.list, static_cast<int>(lists.size())).first->second);
@@ -113,7 +115,7 @@ class Fit {
     SetConstants(free_);
     const auto model = family_.make(accelerator_, constants_);
     regime_.resize(rows_.size());
-    for (size_t i = 0; i < rows_.size(); ++i) regime_[i] = model->Regime(rows_[i].problem, rows_[i].kernel);
+    for (size_t i = 0; i < rows_.size(); ++i) regime_[i] = SlopeMultipliers(model->Regime(rows_[i].problem, rows_[i].kernel));
     std::vector<double> base, after, moved;
     Base(&base, &after);
     jacobian_.assign(free_.size(), {});
@@ -131,8 +133,7 @@ class Fit {
   }
 
   double Multiplier(size_t row, int slope) const {
-    const KernelRegime& r = regime_[row];
-    return slope == 0 ? 1.0 : slope == 1 ? r.depth : slope == 2 ? r.fill : r.traffic;
+    return slope == 0 ? 1.0 : regime_[row][static_cast<size_t>(slope - 1)];
   }
 
   void Descend(int steps, double rate, double by_time, double by_list, double by_choice) {
@@ -232,7 +233,7 @@ class Fit {
   std::vector<double> log_time_, behind_, weight_;
   double total_weight_ = 0.0;
   std::vector<double> start_, free_, factors_;
-  std::vector<KernelRegime> regime_;
+  std::vector<std::array<double, kSlopeCount>> regime_;
   std::vector<std::vector<std::pair<int, double>>> jacobian_;
 };
 
@@ -274,6 +275,7 @@ Result<std::vector<CalibrationRow>> ReadCalibrationRows(const std::string& path,
 
 FamilyConstants FitFamily(const FamilyEntry& family, const Accelerator& accelerator, DType compute,
                           std::span<const CalibrationRow> rows, const CalibrationOptions& options) {
+  if (family.fit == FitMethod::kInsideLists) return FitLists(family, accelerator, compute, rows, FitListsOptions{});
   FamilyConstants constants = Fit(family, accelerator, compute, rows, options).Run();
   constants.accelerator = accelerator.id;
   return constants;

@@ -37,6 +37,7 @@ struct CalibrationOptions {
 //   0.05 E|z|^1.5 + 0.5 E z_c^2 + E r  (fine: r = expected log(chosen / best) when kernels are chosen with probability
 //                                      proportional to predicted^(-1/0.03))
 // plus the penalties of the options, by Adam with a fixed schedule; no random numbers, so that a run repeats exactly.
+// A family whose FitMethod is kInsideLists is fitted by FitLists (fit_lists.h) instead.
 FamilyConstants FitFamily(const FamilyEntry& family, const Accelerator& accelerator, DType compute,
                           std::span<const CalibrationRow> rows, const CalibrationOptions& options);
 

@@ -205,7 +205,7 @@ Result<KernelList> ReadKernels(const CsvTable& table, DType compute) {
     const std::string id = row.Text("kernel_id", std::to_string(i));
     if (list.tied_by_id) list.tied_id.push_back(row.Text(id_column, ""));
     if (list.tied_by_size) list.tied_problem.push_back(ReadProblem(row));
-    if (!list.tied_by_id && !list.tied_by_size) kernel.rank = -1;
+    if (!list.tied_by_id && !list.tied_by_size) ForgetProblem(&kernel);
     PORTOLAN_RETURN_IF_ERROR(row.Finish());
     if (kernel.family == KernelFamily::kTriton && kernel.tile_m == 0) {
       ++list.left_out;

@@ -5,6 +5,10 @@
 #include "select/all_families.h"
 
 namespace portolan {
+
+const std::array<const char*, kSlopeCount> kSlopeSuffixes = {":depth",  ":fill",  ":traffic", ":tail",
+                                                             ":depth2", ":fill2", ":traffic2", ":breadth", ":height"};
+
 namespace {
 
 // Asks Supports and Score for each kernel.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <span>
@@ -38,9 +39,20 @@ struct FamilyConstants {
 
 // Where a kernel stands on a problem, each from 0 to 1: what the calibrated factors of a code path may lean on.
 //   depth  = K steps / (K steps + 16);  fill = waves / (waves + 1);  traffic = hbm / (hbm + busiest unit)
+//   tail   = share of the rounds' places that the last wave leaves empty
+//   breadth = tiles along N / (tiles along N + 4);  height = tiles along M / (tiles along M + 4)
 struct KernelRegime {
-  double depth = 0.0, fill = 0.0, traffic = 0.0;
+  double depth = 0.0, fill = 0.0, traffic = 0.0, tail = 0.0, breadth = 0.0, height = 0.0;
 };
+
+// What the slopes of a factor are multiplied by, in this order: depth, fill, traffic, tail, the squares of the
+// first three, breadth and height, under the suffixes ":depth" ... ":height" of its key.
+constexpr int kSlopeCount = 9;
+extern const std::array<const char*, kSlopeCount> kSlopeSuffixes;
+inline std::array<double, kSlopeCount> SlopeMultipliers(const KernelRegime& r) {
+  return {r.depth, r.fill, r.traffic, r.tail, r.depth * r.depth, r.fill * r.fill, r.traffic * r.traffic,
+          r.breadth, r.height};
+}
 
 // Kernels of one catalogue made ready for scoring. ScoreAll is the hot path: no allocation, no lookups by name.
 class KernelScorer {
@@ -67,11 +79,15 @@ class FamilyModel {
   virtual std::unique_ptr<KernelScorer> Prepare(std::span<const GemmKernel> kernels) const;
 
   // For calibration: the factor keys of a code path, most general first (a factor "key" is added to the logarithm of the
-  // total; "key:depth", "key:fill" and "key:traffic" are multiplied by the regime first), and the regime itself. A
-  // family without factors leaves both as they are.
+  // total; "key:depth" and the like are multiplied by the regime first), and the regime itself. A family without factors
+  // leaves both as they are.
   virtual std::vector<std::string> FactorKeys(const GemmProblem& problem, const GemmKernel& kernel) const;
   virtual KernelRegime Regime(const GemmProblem& problem, const GemmKernel& kernel) const;
 };
+
+// How calibration fits a family: times first, then the choice, with factors (FitFamily itself), or only the differences
+// inside lists, constants alone (FitLists).
+enum class FitMethod { kTimesThenChoice, kInsideLists };
 
 // One registered family: what calibration and Selector need. all_families.cc lists them.
 struct FamilyEntry {
@@ -81,6 +97,7 @@ struct FamilyEntry {
   // A CSV with this column lists kernels of the family (select/catalogue_csv.h), and `read` takes its other columns.
   const char* marker_column;
   void (*read)(CsvRow& row, GemmKernel* kernel);
+  FitMethod fit = FitMethod::kTimesThenChoice;
 };
 // Null for a family that is not registered.
 const FamilyEntry* FindFamily(KernelFamily family);

@@ -20,6 +20,8 @@ constexpr double kStepBytes = 128.0;             // of K a step: one swizzled ro
 constexpr double kInstructionRows = 64.0, kInstructionColumns = 256.0;  // warp-group matrix instruction (PTX ISA)
 constexpr double kWarpTileSide = 64.0;                                  // of the older kernels, assumed
 constexpr double kResidentElements = 32768.0;                           // fp32 accumulators of a unit, older kernels
+constexpr int kLeastGridUnits = 100;  // a smaller count is that of a small problem's tiles
+constexpr double kWaveUnits = 132.0;  // of the device on which the wave counts were read
 constexpr double kSideOfUntiled = 64.0;                                 // what `other.` counts with
 
 // Units that clusters of a size fill on a device of 132 units, from the `waves` that cublasLtMatmulAlgoCheck reports
@@ -66,7 +68,7 @@ class CublasLtModel : public FamilyModel {
       if (layout >= 0 && layout != static_cast<int>(problem.layout)) return;
       keys.push_back(key);
       if (sloped) {
-        for (const char* slope : {":depth", ":fill", ":traffic"}) keys.push_back(key + slope);
+        for (const char* slope : kSlopeSuffixes) keys.push_back(key + slope);
       }
     });
     return keys;
@@ -76,6 +78,15 @@ class CublasLtModel : public FamilyModel {
 
  private:
   friend class CublasLtScorer;
+
+  // Algo 43 without a split of its own lists two kinds of kernels: those that leave the split open and ask for room for
+  // partial tiles, and those with split 1.
+  static bool StreamK(const GemmKernel& k) { return k.algo == kClusterAlgo && k.split_k < 1; }
+
+  // Units that a persistent grid fills, where the library's wave count says so (ReadCublasLt); 0 = not said.
+  static int GridUnits(const GemmKernel& k) {
+    return k.algo == kClusterAlgo && k.extra[0] > 0 && (StreamK(k) || k.extra[0] >= kLeastGridUnits) ? k.extra[0] : 0;
+  }
 
   static PathClass ClassOf(const GemmKernel& k) {
     if (k.algo == kNvjetAlgo) return kNvjet;
@@ -98,12 +109,16 @@ class CublasLtModel : public FamilyModel {
     use(fmt::format("custom={}/{}", k.algo, k.custom), -1, true);
     use(fmt::format("cluster={}/{}", k.algo, k.cluster_id), -1, true);
     use(fmt::format("stages={}/{}", k.algo, k.stages_id), -1, false);
-    use(fmt::format("reduction={}/{}", k.algo, k.split_k > 1 ? k.reduction_id : 0), -1, true);
-    use(fmt::format("path={}/{}/{}/{}", k.algo, k.tile_id, k.custom, k.cluster_id), -1, false);
+    use(fmt::format("reduction={}/{}/{}", k.algo, k.reduction_id, k.split_k > 1 ? "split" : k.split_k < 1 ? "auto" : "one"), -1,
+        true);
+    use(fmt::format("swizzle={}/{}", k.algo, k.swizzle), -1, true);
+    use(fmt::format("path={}/{}/{}/{}", k.algo, k.tile_id, k.custom, k.cluster_id), -1, true);
+    if (GridUnits(k) >= kLeastGridUnits) use(fmt::format("grid={}/{}/{}", k.algo, k.cluster_id, GridUnits(k)), -1, true);
     for (int layout = 0; layout < kLayouts; ++layout) {
       const char* name = LayoutName(static_cast<GemmLayout>(layout));
-      use(fmt::format("layout={}/{}", k.algo, name), layout, false);
-      use(fmt::format("tile={}/{}/{}", k.algo, k.tile_id, name), layout, false);
+      use(fmt::format("layout={}/{}", k.algo, name), layout, true);
+      use(fmt::format("tile={}/{}/{}", k.algo, k.tile_id, name), layout, true);
+      use(fmt::format("cluster={}/{}/{}", k.algo, k.cluster_id, name), layout, true);
     }
     if (k.rank >= 0) use(fmt::format("rank={}", k.rank), -1, false);
   }
@@ -127,6 +142,7 @@ class CublasLtModel : public FamilyModel {
     r.cluster_n = std::max<int>(1, k.cluster_n);
     const bool bulk = path == kNvjet || path == kCluster;
     r.units = bulk ? ClusterUnits(k.cluster_m * k.cluster_n, device_.units) : device_.units;
+    if (GridUnits(k) > 0) r.units = std::floor(device_.units * GridUnits(k) / kWaveUnits);
     r.occupancy = bulk ? 1.0 : std::clamp(std::floor(kResidentElements / (tm * tn)), 1.0, 5.0);
     r.aspect = std::sqrt(tn / tm);
     r.bytes_k = bytes;
@@ -160,7 +176,8 @@ class CublasLtModel : public FamilyModel {
     r.seconds_per_hbm_byte = 1.0 / (device_.hbm_rate * c[kHbmShare]);
     r.seconds_per_l2_byte = 1.0 / (device_.l2_rate * c[kL2Share]);
     r.refetch = c[kRefetch];
-    r.reduction = k.reduction == SplitReduction::kInPlace ? c[kInPlace] * std::sqrt(r.split) : c[kWorkspace];
+    r.stream_k = StreamK(k);
+    r.reduction = k.reduction == SplitReduction::kInPlace || r.stream_k ? c[kInPlace] * std::sqrt(r.split) : c[kWorkspace];
     // Written and read once each, in fp32 or (scheme 4) in the output's type, here of the operands' width.
     const double partial = k.reduction_id == 4 ? std::min(4.0, std::max(2.0, bytes)) : 4.0;
     r.seconds_per_partial = 2.0 * partial / (device_.l2_rate * c[kReductionShare]);
@@ -239,13 +256,15 @@ void ReadCublasLt(CsvRow& row, GemmKernel* kernel) {
   kernel->algo = number("algo", 9999, -1);
   kernel->tile_id = number("tile", 9999, 0);
   kernel->stages_id = number("stages", 9999, 0);
-  kernel->split_k = static_cast<int16_t>(std::max<int>(1, number("splitk", 9999, 1)));
+  kernel->split_k = number("splitk", 9999, 1);  // 0 and -1 = not set
   kernel->reduction_id = number("reduction", 9999, 0);
   kernel->swizzle = number("swizzle", 9999, 0);
   kernel->custom = number("custom", 9999, 0);
   kernel->inner = number("inner", 9999, 0);
   kernel->cluster_id = number("cluster", 9999, 0);
   kernel->rank = number("rank", 9999, -1);
+  // The library's wave count belongs to one problem, as the rank does.
+  kernel->extra[0] = static_cast<int16_t>(std::clamp(std::lround(row.Number("waves", 0.0) * kWaveUnits), 0L, 9999L));
   SetCublasLtIds(kernel);
 }
 

@@ -222,7 +222,7 @@ class TensileModel : public FamilyModel {
     const double prologue = segments * grid * r.first_fill;
     double reduction = 0.0;
     if (split || uneven) {
-      reduction = r.partial_fixed + r.partial * std::max(parts - 1.0, 1.0);
+      reduction = r.partial_fixed + r.partial * std::max(parts, 2.0) * 0.5;
       if (straddle) reduction *= 2.0;
       if (split) reduction += r.chunked_split;
     }
@@ -371,6 +371,7 @@ DiePanels PanelsOfDie(double tiles_0, double tiles_1, double grid, double parts,
   return panels;
 }
 
-const FamilyEntry kTensileFamily = {KernelFamily::kTensile, kSpecs, MakeTensile, "mt0", ReadTensile};
+const FamilyEntry kTensileFamily = {KernelFamily::kTensile, kSpecs,      MakeTensile,
+                                    "mt0",                  ReadTensile, FitMethod::kInsideLists};
 
 }  // namespace portolan

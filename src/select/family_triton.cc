@@ -46,7 +46,7 @@ class TritonModel : public FamilyModel {
     ForEachKey(kernel, [&](const std::string& key, bool sloped) {
       keys.push_back(key);
       if (sloped) {
-        for (const char* slope : {":depth", ":fill", ":traffic"}) keys.push_back(key + slope);
+        for (const char* slope : kSlopeSuffixes) keys.push_back(key + slope);
       }
     });
     return keys;

@@ -26,4 +26,9 @@ std::optional<KernelFamily> ParseKernelFamily(std::string_view name) {
   return std::nullopt;
 }
 
+void ForgetProblem(GemmKernel* kernel) {
+  kernel->rank = -1;
+  if (kernel->family == KernelFamily::kCublasLt) kernel->extra[0] = -1;
+}
+
 }  // namespace portolan

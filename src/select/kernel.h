@@ -37,7 +37,7 @@ struct GemmKernel {
   int16_t wave_tile_m = 0, wave_tile_n = 0;  // Tensile: instructions a wave holds along M and N
   int16_t stages = 0;                        // depth of the operand pipeline (PrefetchGlobalRead on AMD)
   int16_t cluster_m = 1, cluster_n = 1;      // work-groups that share operands by multicast
-  int16_t split_k = 1;                       // parts of K; 0 = the kernel chooses
+  int16_t split_k = 1;                       // parts of K; 0 and -1 = not set, the kernel chooses
   SplitReduction reduction = SplitReduction::kNone;
   int8_t stream_k = 0;       // 0 = no; otherwise the library's stream-K mode
   int8_t persistent = 0;     // 1: as many work-groups as units, each walks over tiles
@@ -62,5 +62,8 @@ struct GemmKernel {
 
   bool operator==(const GemmKernel&) const = default;
 };
+
+// Drops what a library's list says about one problem only (rank, wave count), so that the kernel stands for itself.
+void ForgetProblem(GemmKernel* kernel);
 
 }  // namespace portolan

@@ -188,6 +188,7 @@ Result<std::vector<MeasuredShapes>> ReadMeasuredShapes(const std::string& data_d
     sets.push_back(std::move(set));
   }
   PORTOLAN_ASSIGN_OR_RETURN(const CsvTable winners, CsvTable::Load(data_dir + "/gemm/mi355x_hipblaslt_recsys.csv"));
+  used.clear();  // columns of another table
   MeasuredShapes recsys;
   recsys.name = "recsys_mi355x_bf16";
   recsys.chip = "mi355x";

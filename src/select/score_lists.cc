@@ -65,7 +65,7 @@ Result<int64_t> ScoreLists(const ProblemList& problems, const KernelList& kernel
     auto& scorer = (is_tied ? tied : free_of_rank)[i];
     if (!scorer) {
       GemmKernel kernel = all[i];
-      if (!is_tied) kernel.rank = -1;
+      if (!is_tied) ForgetProblem(&kernel);
       scorer = model_of(kernel).Prepare({&kernel, 1});
     }
     return *scorer;

@@ -209,7 +209,7 @@ Result<Selector> Selector::Create(const Accelerator& accelerator, KernelCatalogu
                                                             impl->catalogue.ids[i], KernelFamilyName(kernel.family)));
     }
     if (kernel.tile_m < 0 || kernel.tile_n < 0 || kernel.tile_k < 0 || kernel.stages < 0 || kernel.cluster_m < 1 ||
-        kernel.cluster_n < 1 || kernel.split_k < 0) {
+        kernel.cluster_n < 1 || kernel.split_k < -1) {
       return MakeError(ErrorCode::kInvalidValue,
                        fmt::format("kernel '{}': tile, stages and split must not be negative, clusters at least 1",
                                    impl->catalogue.ids[i]));

@@ -64,9 +64,11 @@ double SmallExp(double x) {
   return e * e;
 }
 
-struct Round {
-  double loop, prologue, epilogue;
-};
+double Dot(const std::array<double, kSlopeCount>& a, const std::array<double, kSlopeCount>& b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < kSlopeCount; ++i) sum += a[i] * b[i];
+  return sum;
+}
 
 // kTerms: fill every field, or only total.
 template <bool kTerms>
@@ -101,12 +103,18 @@ inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, const Til
   const double chain = Fourth(alone) + Fourth(wait);
   const double epilogue = k.epilogue_tile * p.epilogue_factor[path] + k.epilogue_fixed;
   double loop = 0.0, fixed = 0.0, out = 0.0;
-  if (full > 0.0) {
+  const bool cut = k.stream_k && left > 0.5;
+  if (cut) {
+    loop = waves * steps * FourthRoot(shared + chain);
+    fixed = (full + 1.0) * k.prologue;
+    out = std::max(1.0, waves) * epilogue;
+  }
+  if (full > 0.0 && !cut) {
     loop = full * steps * FourthRoot(Fourth(k.occupancy) * shared + chain);
     fixed = full * k.prologue;
     out = full * k.occupancy * epilogue;
   }
-  if (left > 0.5) {
+  if (left > 0.5 && !cut) {
     const double resident = std::ceil(left / units - 1e-9);
     loop += steps * FourthRoot(Fourth(resident) * shared + chain);
     fixed += k.prologue;
@@ -127,15 +135,21 @@ inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, const Til
   const double hbm = (read * (1.0 - p.cached) + p.output * k.output_factor) * k.seconds_per_hbm_byte;
   const double l2 = grid * steps * k.step_l2_bytes * k.seconds_per_l2_byte;
   const double body = FourthRoot(Fourth(busiest) + Fourth(hbm) + Fourth(l2));
-  const double reduction = k.split > 1.0 ? k.reduction + k.seconds_per_partial * p.m * p.n * p.batch * k.split : 0.0;
+  const double reduction = k.split > 1.0 ? k.reduction + k.seconds_per_partial * p.m * p.n * p.batch * k.split
+                           : cut         ? k.reduction
+                                         : 0.0;
   const double clearing = k.atomic ? ClearAndConvertSeconds(*p.source, device.accelerator) : 0.0;
 
   KernelRegime r;
   r.depth = steps / (steps + 16.0);
   r.fill = waves / (waves + 1.0);
   r.traffic = hbm / (hbm + busiest);
+  const double rounds = left > 0.5 ? full + 1.0 : full;
+  r.tail = (rounds - waves) / rounds;
+  r.breadth = columns / (columns + 4.0);
+  r.height = rows / (rows + 4.0);
   const double kernel_time = k.launch + body + reduction;
-  const double log_factor = k.factor[layout] + k.by_depth * r.depth + k.by_fill * r.fill + k.by_traffic * r.traffic;
+  const double log_factor = k.factor[layout] + Dot(k.slopes[layout], SlopeMultipliers(r));
   t.residual = kernel_time * (SmallExp(log_factor) - 1.0);
   t.total = kernel_time + t.residual + clearing;
   if constexpr (kTerms) {
@@ -224,10 +238,15 @@ void AddFactors(const FamilyConstants& constants, const std::string& key, TileKe
   for (int i = 0; i < kLayouts; ++i) {
     if (layout < 0 || layout == i) kernel->factor[static_cast<size_t>(i)] += value("");
   }
-  if (layout < 0) {
-    kernel->by_depth += value(":depth");
-    kernel->by_fill += value(":fill");
-    kernel->by_traffic += value(":traffic");
+  double* const shared[kSlopeCount] = {&kernel->by_depth,  &kernel->by_fill,  &kernel->by_traffic, &kernel->by_tail,
+                                       &kernel->by_depth2, &kernel->by_fill2, &kernel->by_traffic2,
+                                       &kernel->by_breadth, &kernel->by_height};
+  for (size_t s = 0; s < kSlopeCount; ++s) {
+    const double slope = value(kSlopeSuffixes[s]);
+    if (layout < 0) *shared[s] += slope;
+    for (int i = 0; i < kLayouts; ++i) {
+      if (layout < 0 || layout == i) kernel->slopes[static_cast<size_t>(i)][s] += slope;
+    }
   }
 }
 

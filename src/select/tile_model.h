@@ -23,6 +23,7 @@ namespace portolan {
 //     w       latency_s / (stages - 1) + c / 3: loads in flight cover the latency or the loop waits
 // A round of n work-groups takes step(n) K-steps + prologue + n epilogue. The busiest unit runs floor(grid / wave)
 // full rounds and one of what is left; a wave is units x occupancy work-groups. Then
+//   (stream-K deals the steps of all tiles evenly instead and pays `reduction` for the tiles it cuts)
 //   total = launch + (busiest^4 + hbm^4 + l2_device^4)^(1/4) + reduction (+ clearing)        times exp(factors)
 // hbm counts the operands once, the output, and `refetch` of what the waves load again when the operands do not fit the
 // L2. Powers of 4 cost two square roots; the exponent was 4 to 6 when it was left free (2026-11-30, H200, Triton sweep).
@@ -88,9 +89,13 @@ struct TileKernel {
   double reduction = 0, seconds_per_partial = 0;  // a partial sum of one element
   double output_factor = 1;                       // bytes written over the output's size (atomics)
   bool atomic = false;
-  // Logarithm of the calibrated factor, by layout, and its slopes over depth, fill and traffic.
+  // Stream-K: the K steps of all tiles are dealt evenly over the units; a deal that cuts tiles pays `reduction`.
+  bool stream_k = false;
+  // Logarithm of the calibrated factor, by layout, and its slopes (SlopeMultipliers).
   std::array<double, kLayouts> factor{};
-  double by_depth = 0, by_fill = 0, by_traffic = 0;
+  double by_depth = 0, by_fill = 0, by_traffic = 0, by_tail = 0, by_depth2 = 0, by_fill2 = 0, by_traffic2 = 0,
+         by_breadth = 0, by_height = 0;
+  std::array<std::array<double, kSlopeCount>, kLayouts> slopes{};  // by_* and those of one layout, summed
   bool supported = true;
 };
 

@@ -112,7 +112,7 @@ TEST_F(TileModelTest, FactorsMultiplyByRegime) {
   EXPECT_DOUBLE_EQ(regime.depth, 0.5);  // 16 steps
   EXPECT_DOUBLE_EQ(regime.fill, 0.5);   // one wave
   k.factor = {0.2, 0.0, 0.0};
-  k.by_depth = 0.4;
+  k.slopes[0][0] = 0.4;  // by depth
   const KernelTerms t = Terms(Product(1000, 1000, 160), k);
   EXPECT_NEAR(t.total, plain * std::exp(0.4), 1e-6 * plain);
   EXPECT_NEAR(t.residual, t.total - plain, 1e-15);

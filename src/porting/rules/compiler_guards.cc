@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "porting/condition.h"
 #include "porting/rules/rules.h"
 
 namespace portolan {
@@ -29,6 +30,7 @@ void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
     for (const Conditional::Branch& branch : conditional.branches) has_else = has_else || branch.is_else;
     for (const Conditional::Branch& branch : conditional.branches) {
       if (branch.is_else || input.IsDead(branch.hash)) continue;
+      bool found = false;
       for (size_t i = branch.condition; i < branch.directive_end; ++i) {
         if (!source.IsIdentifier(i)) continue;
         const std::string_view name = source.Text(i);
@@ -40,20 +42,26 @@ void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
         if ((!IsArchitecture(name) && !IsCompiler(name)) || input.project.own_names.count(name) > 0) continue;
         const bool compared = IsCompared(source, i);
         const bool in_device_code = source.EnclosingDeviceFunction(branch.hash) != nullptr;
+        // Renamed only, the macros are undefined. What is compiled all the same is no finding; one a branch is enough.
+        const bool lost = !found && EvaluateForHip(source, branch, CudaMacros::kUndefined) != Truth::kTrue;
+        found = true;
         if (IsArchitecture(name)) {
-          output->Find(source, branch.hash, !has_else && in_device_code ? FindingLevel::kError : FindingLevel::kWarning,
-                       "compiler-guard",
-                       in_device_code && !has_else
-                           ? "HIP does not define __CUDA_ARCH__: the device code under it vanishes"
-                           : "HIP does not define __CUDA_ARCH__: the other branch is compiled",
-                       compared ? "port: compares PORTOLAN_CUDA_ARCH (700 in device code) instead"
-                                : "port: asks for __HIP_DEVICE_COMPILE__ instead");
+          if (lost) {
+            output->Find(source, branch.hash,
+                         !has_else && in_device_code ? FindingLevel::kError : FindingLevel::kWarning, "compiler-guard",
+                         has_else ? "HIP does not define __CUDA_ARCH__: the #else branch is compiled instead"
+                                  : "HIP does not define __CUDA_ARCH__: the code under it is not compiled",
+                         compared ? "port: compares PORTOLAN_CUDA_ARCH (700 in device code) instead"
+                                  : "port: asks for __HIP_DEVICE_COMPILE__ instead");
+          }
           output->Replace(source, i, compared ? "PORTOLAN_CUDA_ARCH" : "__HIP_DEVICE_COMPILE__");
           if (compared) output->compat.insert("cuda_arch");
         } else {
-          output->Find(source, branch.hash, FindingLevel::kWarning, "compiler-guard",
-                       fmt::format("HIP's compiler does not define {}: the code under it vanishes", name),
-                       "port: asks for __HIPCC__ instead");
+          if (lost) {
+            output->Find(source, branch.hash, FindingLevel::kWarning, "compiler-guard",
+                         fmt::format("HIP's compiler does not define {}: the code under it is not compiled", name),
+                         "port: asks for __HIPCC__ instead");
+          }
           output->Replace(source, i, "__HIPCC__");
         }
       }

@@ -49,6 +49,14 @@ AsmStatement Read(const SourceFile& source, size_t open) {
   return statement;
 }
 
+// Assembly of AMD's: v_add_f32, s_waitcnt, ds_read_b64 ...
+bool IsAmdAssembly(std::string_view text) {
+  for (const std::string_view prefix : {"v_", "s_", "ds_", "buffer_", "global_", "flat_", "scratch_"}) {
+    if (text.substr(0, prefix.size()) == prefix) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void ApplyInlinePtx(const RuleInput& input, RuleOutput* output) {
@@ -62,7 +70,7 @@ void ApplyInlinePtx(const RuleInput& input, RuleOutput* output) {
     if (source.EnclosingDeviceFunction(i) == nullptr && !source.tokens()[i].in_directive) continue;  // host assembly
     const AsmStatement statement = Read(source, open);
     const size_t begin = statement.text.find_first_not_of(" \t{;\\n");
-    if (begin == std::string::npos) continue;
+    if (begin == std::string::npos || IsAmdAssembly(std::string_view(statement.text).substr(begin))) continue;
     std::string part;
     const std::string translation =
         statement.understood ? TranslatePtx(statement.text, statement.operands, &part) : std::string();

@@ -12,7 +12,7 @@ namespace portolan {
 void ApplyLaneArithmetic(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
   for (size_t i = 1; i < source.size(); ++i) {
-    if (!source.IsIdentifier(i) || input.IsDead(i)) continue;
+    if (!source.IsIdentifier(i) || source.LivenessOf(i) != Liveness::kUnknown) continue;
     const auto constant = input.project.constants.find(source.Text(i));
     if (constant == input.project.constants.end() || constant->second != 32) continue;
     const bool defines = source.Is(i - 1, "define") || (source.Is(i + 1, "=") && source.IsIdentifier(i - 1));

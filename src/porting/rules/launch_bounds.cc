@@ -24,6 +24,7 @@ void ApplyLaunchBounds(const RuleInput& input, RuleOutput* output) {
     const auto arguments = source.Arguments(i + 1);
     if (arguments.size() < 2 || source.Is(arguments[1].first, "PORTOLAN_WAVES")) continue;
     const auto [begin, end] = arguments[1];
+    if (begin >= end || arguments[0].first >= arguments[0].second) continue;
     long long threads = 0;
     long long blocks = 0;
     const bool known = input.Constant(arguments[0].first, arguments[0].second, &threads) &&

@@ -32,6 +32,7 @@ void ApplyDynamicParallelism(const RuleInput& input, RuleOutput* output);
 void ApplyQualifiers(const RuleInput& input, RuleOutput* output);
 void ApplyHostMath(const RuleInput& input, RuleOutput* output);
 void ApplyTransitiveIncludes(const RuleInput& input, RuleOutput* output);
+void ApplyDependentTemplate(const RuleInput& input, RuleOutput* output);
 void ApplyAtomicOverloads(const RuleInput& input, RuleOutput* output);
 void ApplyVectorOperators(const RuleInput& input, RuleOutput* output);
 void ApplyHalfPrecision(const RuleInput& input, RuleOutput* output);

@@ -41,7 +41,12 @@ void ApplyShuffleWidth(const RuleInput& input, RuleOutput* output) {
     const bool direct = name == "__shfl" || name == "__shfl_sync";
     const std::string repair = "port: shuffles with width 32";
     if (direct) {
-      output->Find(source, i, FindingLevel::kError, "shuffle-width",
+      // lane / 128 and the like is often one value for several warps: who broadcasts it does not matter then.
+      bool quotient = false;
+      for (size_t t = arguments[value].first; t < arguments[value].second; ++t) {
+        quotient = quotient || (source.Is(t, "/") && !source.Is(t + 1, "32"));
+      }
+      output->Find(source, i, quotient ? FindingLevel::kWarning : FindingLevel::kError, "shuffle-width",
                    fmt::format("without a width, lane {} is one of all {} lanes: lanes 32 and up read another 32-lane "
                                "team; {}",
                                operand, input.target.wave_size, WaveText(input.target)),

@@ -13,22 +13,40 @@ namespace {
 
 bool IsWarpPart(std::string_view part) { return part.substr(0, 5) == "warp_"; }
 
-// Whether the call's mask is 64 bits wide by its spelling.
+bool IsWideType(std::string_view word) { return word == "uint64_t" || word == "int64_t" || word == "long"; }
+
+// Whether the call's mask is 64 bits wide: by its spelling, or by a declaration of its name in this file.
 bool HasWideMask(const RuleInput& input, size_t open) {
-  const auto arguments = input.source.Arguments(open);
+  const SourceFile& source = input.source;
+  const auto arguments = source.Arguments(open);
   if (arguments.empty()) return false;
   const auto [begin, end] = arguments[0];
-  if (end != begin + 1 || input.source.tokens()[begin].kind != TokenKind::kNumber) return false;
-  unsigned long long value = 0;
-  return ParseIntegerLiteral(input.source.Text(begin), &value) &&
-         (value > 0xffffffffULL || input.source.Text(begin).find_first_of("lL") != std::string_view::npos);
+  for (size_t i = begin; i < end; ++i) {
+    const std::string_view text = source.Text(i);
+    unsigned long long value = 0;
+    if (source.tokens()[i].kind == TokenKind::kNumber && ParseIntegerLiteral(text, &value) &&
+        (value > 0xffffffffULL || text.find_first_of("lL") != std::string_view::npos)) {
+      return true;
+    }
+    if (IsWideType(text) || text == "UINT64_MAX" || text == "ULLONG_MAX") return true;
+  }
+  if (end != begin + 1 || !source.IsIdentifier(begin)) return false;
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (source.Text(i) == source.Text(begin) && IsWideType(source.Text(i - 1))) return true;
+    const bool defines = source.Is(i - 1, "define") && source.Text(i) == source.Text(begin);
+    if (defines &&
+        (source.Text(i + 1).find_first_of("lL") != std::string_view::npos || source.Is(i + 1, "UINT64_MAX"))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // A file written for HIP already: what it calls, it means.
 bool IncludesHip(const SourceFile& source) {
   for (size_t i = 0; i + 2 < source.size(); ++i) {
     if (source.tokens()[i].kind == TokenKind::kHash && source.Is(i + 1, "include") &&
-        source.Text(i + 2).substr(1, 4) == "hip/") {
+        source.Text(i + 2).find("hip/") == 1) {
       return true;
     }
   }

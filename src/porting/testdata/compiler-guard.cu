@@ -1,4 +1,4 @@
-#ifdef __CUDACC__  //! warning compiler-guard //-> #ifdef __HIPCC__
+#ifdef __CUDACC__  //+ #ifndef USE_ROCM|#define USE_ROCM 1|#endif //! warning compiler-guard //-> #ifdef __HIPCC__
 #define BOTH __host__ __device__
 #else
 #define BOTH
@@ -15,8 +15,22 @@ __device__ int f() {
   return 3;
 #endif
 }
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 600  //! warning compiler-guard; warning compiler-guard //-> #if defined(__HIP_DEVICE_COMPILE__) && PORTOLAN_CUDA_ARCH < 600
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 600  //! warning compiler-guard //-> #if defined(__HIP_DEVICE_COMPILE__) && PORTOLAN_CUDA_ARCH < 600
 #endif
+#if !(defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800)  //-> #if !(defined(__HIP_DEVICE_COMPILE__) && PORTOLAN_CUDA_ARCH < 800)
+#endif
+__device__ void g() {
+#if __CUDA_ARCH__ >= 800  //! warning compiler-guard //-> #if PORTOLAN_CUDA_ARCH >= 800
+  asm volatile("cp.async.commit_group;");
+#else
+  asm volatile("membar.gl;");  //! error inline-ptx //-> __threadfence();
+#endif
+#if __CUDA_ARCH__ >= 700
+  asm volatile("nanosleep.u32 1;");
+#elif defined(USE_ROCM)
+  asm volatile("s_nop 0");
+#endif
+}
 #if CUDA_VERSION >= 12080  //-> #if PORTOLAN_CUDA_VERSION >= 12080
 #endif
 #if defined(__CUDACC__) || defined(__HIPCC__)

@@ -5,3 +5,6 @@ const int block = 32;
 #define WARPS_PER_BLOCK 8
 #define FULL_WAVE 64
 int warps = threads / 32;
+#ifdef __HIPCC__
+constexpr int kEmulatedWarp = 32;
+#endif

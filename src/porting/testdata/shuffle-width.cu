@@ -6,6 +6,7 @@ __device__ float team(float v, int lane, int d) {
   v += __shfl(v, 31, 32);
   v += __shfl(v, lane, WIDTH);
   v = __shfl(v, 31);  //! error shuffle-width //-> v = portolan::shfl(v, 31);
+  v = __shfl(lane / 128, 0);  //! warning shuffle-width //-> v = portolan::shfl(lane / 128, 0);
   return v;
 }
 __device__ float unguarded(float v) {

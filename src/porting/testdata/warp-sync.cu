@@ -10,6 +10,9 @@ __device__ float sum(float v) {
   v += __shfl_xor(v, 1, 16);
   v += tile.shfl_xor(v, 1);
   v += my__shfl_xor_sync(mask, v, 1);
+  uint64_t wide_mask = 3;
+  v += __shfl_xor_sync(wide_mask, v, 1);  //-> v += portolan::shfl_xor_sync(wide_mask, v, 1);
+  v += __shfl_xor_sync(UINT64_MAX, v, 1);  //-> v += portolan::shfl_xor_sync(UINT64_MAX, v, 1);
   __syncthreads();
   __threadfence_block();
   const char* text = "__syncwarp()";

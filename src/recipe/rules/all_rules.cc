@@ -33,6 +33,7 @@ const std::vector<std::unique_ptr<Rule>>& AllRules() {
     rules->push_back(MakeIndexDedupRule());
     rules->push_back(MakeShardingRule());
     rules->push_back(MakeReplicateTablesRule());
+    rules->push_back(MakeReplicateHotRowsRule());
     rules->push_back(MakeExchangeDtypeRule());
     rules->push_back(MakeTableKernelsRule());
     // Execution.

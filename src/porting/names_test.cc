@@ -1,0 +1,45 @@
+#include "porting/names.h"
+
+#include <gtest/gtest.h>
+
+namespace portolan {
+namespace {
+
+TEST(MapName, FollowsTheNamingRule) {
+  EXPECT_EQ(MapName("cudaMemcpyAsync").text, "hipMemcpyAsync");
+  EXPECT_EQ(MapName("cublasSgemm").text, "hipblasSgemm");
+  EXPECT_EQ(MapName("cublasLtMatmul").text, "hipblasLtMatmul");
+  EXPECT_EQ(MapName("CUBLAS_OP_N").text, "HIPBLAS_OP_N");
+  EXPECT_EQ(MapName("curand_uniform").text, "hiprand_uniform");
+  EXPECT_EQ(MapName("cusparseSpMV").text, "hipsparseSpMV");
+  EXPECT_EQ(MapName("cufftExecC2C").text, "hipfftExecC2C");
+  EXPECT_EQ(MapName("cuModuleLoad").text, "hipModuleLoad");
+  EXPECT_EQ(MapName("cudaDevAttrWarpSize").text, "hipDeviceAttributeWarpSize");
+}
+
+TEST(MapName, KnowsTheExceptions) {
+  EXPECT_EQ(MapName("cudaDeviceProp").text, "hipDeviceProp_t");
+  EXPECT_EQ(MapName("cudaHostAlloc").text, "hipHostMalloc");
+  EXPECT_EQ(MapName("cuMemAlloc").text, "hipMalloc");
+  EXPECT_EQ(MapName("cuGetErrorString").text, "hipDrvGetErrorString");
+  EXPECT_EQ(MapName("cudaGraphConditionalHandleCreate").fate, NameFate::kUnavailable);
+}
+
+TEST(MapName, LeavesEverythingElse) {
+  for (const char* name : {"cuda", "cudaify", "cuda_helper", "CUDA_CHECK", "cube", "cu", "current", "ncclAllReduce",
+                           "hipMalloc", "my_cudaMalloc", "CU_H", "cublas_handle"}) {
+    EXPECT_EQ(MapName(name).fate, NameFate::kNotVendor) << name;
+  }
+}
+
+TEST(MapHeader, MapsAndLeaves) {
+  EXPECT_EQ(MapHeader("cuda_runtime.h").text, "hip/hip_runtime.h");
+  EXPECT_EQ(MapHeader("cub/device/device_scan.cuh").text, "hipcub/hipcub.hpp");
+  EXPECT_EQ(MapHeader("thrust/system/cuda/vector.h").text, "thrust/system/hip/vector.h");
+  for (const char* name : {"vector", "thrust/sort.h", "mycuda.h", "cuda/std/atomic"}) {
+    EXPECT_EQ(MapHeader(name).fate, NameFate::kNotVendor) << name;
+  }
+}
+
+}  // namespace
+}  // namespace portolan
