@@ -32,12 +32,13 @@ Result<int> RunRegret(const GlobalOptions& global, const std::string& data_dir) 
 }  // namespace
 
 void AddRegretCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
-  CLI::App* command = app.add_subcommand("regret", "What the choices of `select` cost on measured kernels");
+  CLI::App* command = app.add_subcommand("regret", "Check `select` against measured kernels");
   auto data_dir = std::make_shared<std::string>("../shared/data");
   command->add_option("--data", *data_dir, HelpText("folder that holds gemm/ with the measured times"))
       ->capture_default_str();
-  command->footer("Scores 1 when the fastest measured kernel of every list is chosen. A folder that is\nabsent scores "
-                  "nothing and says so (docs/measurements.md).");
+  command->footer(
+      "Scores 1 when the fastest measured kernel of every list is chosen. A folder that is\nabsent scores "
+      "nothing and says so (docs/measurements.md).");
   command->callback([&global, exit_code, data_dir] {
     const Result<int> result = RunRegret(global, *data_dir);
     *exit_code = result ? *result : ReportError(result.error());

@@ -43,9 +43,9 @@ Result<GemmProblem> ProblemFrom(const SelectArguments& arguments) {
   if (problem.batch < 1) return MakeError(ErrorCode::kInvalidValue, "--products must be at least 1");
   const auto dtype = ParseTableDType(arguments.dtype);
   if (!dtype) {
-    return MakeError(ErrorCode::kInvalidValue, fmt::format("unknown number format '{}'{}; known: {}", arguments.dtype,
-                                                           DidYouMean(arguments.dtype, DTypeNames()),
-                                                           Join(DTypeNames(), ", ")));
+    return MakeError(ErrorCode::kInvalidValue,
+                     fmt::format("unknown number format '{}'{}; known: {}", arguments.dtype,
+                                 DidYouMean(arguments.dtype, DTypeNames()), Join(DTypeNames(), ", ")));
   }
   problem.compute = *dtype;
   problem.a = problem.b = *dtype == DType::kTf32 ? DType::kFp32 : *dtype;
@@ -81,13 +81,15 @@ Result<int> SelectOne(const GlobalOptions& global, const SelectArguments& argume
     for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {
       kernels.kernels.push_back(list.catalogue.kernels[i]);
       ForgetProblem(&kernels.kernels.back());
-      kernels.ids.push_back(fmt::format("{}:{}", KernelFamilyName(kernels.kernels.back().family), list.catalogue.ids[i]));
+      kernels.ids.push_back(
+          fmt::format("{}:{}", KernelFamilyName(kernels.kernels.back().family), list.catalogue.ids[i]));
     }
   }
   PORTOLAN_ASSIGN_OR_RETURN(const Selector selector, Selector::Create(*accelerator, std::move(kernels), constants));
   const auto ranked = selector.Rank(problem, arguments.top);
   if (ranked.empty()) {
-    fmt::print("No kernel of the catalogue runs this problem ({} kernels looked at).\n", selector.catalogue().kernels.size());
+    fmt::print("No kernel of the catalogue runs this problem ({} kernels looked at).\n",
+               selector.catalogue().kernels.size());
     return 0;
   }
   fmt::print("{}", ShowRanking(selector, problem, ranked));
@@ -115,8 +117,8 @@ Result<int> SelectBatch(const GlobalOptions& global, const SelectArguments& argu
   }
   PORTOLAN_ASSIGN_OR_RETURN(const int64_t written,
                             ScoreLists(problems, kernels, *accelerator, constants, arguments.out));
-  fmt::print("{} problems, {} kernels: {} predictions in {}\n", problems.problems.size(), kernels.catalogue.kernels.size(),
-             written, arguments.out);
+  fmt::print("{} problems, {} kernels: {} predictions in {}\n", problems.problems.size(),
+             kernels.catalogue.kernels.size(), written, arguments.out);
   return 0;
 }
 
@@ -127,16 +129,23 @@ void AddSelectCommand(CLI::App& app, const GlobalOptions& global, int* exit_code
   CLI::App* select = app.add_subcommand("select", "Which GEMM kernel to launch, unmeasured, and why");
   select->add_option("SIZES", arguments->sizes, "M N K of row-major D[M,N] = A[M,K] B[K,N]")->expected(0, 3);
   select->add_option("--on", arguments->chip, "accelerator id")->required();
-  select->add_option("--layout", arguments->layout, "TN forward, NN input gradient, NT weight gradient")->capture_default_str();
+  select->add_option("--layout", arguments->layout, "TN forward, NN input gradient, NT weight gradient")
+      ->capture_default_str();
   select->add_option("--dtype", arguments->dtype, "bf16, tf32, fp8 ...")->capture_default_str();
   select->add_option("--products", arguments->products, "equal products in one call (batched)")->capture_default_str();
   select->add_option("--units", arguments->units, "compute units or SMs that the product may use; 0 = all");
   select->add_flag("--warm", arguments->warm, "the operands were just produced, caches may hold them");
-  select->add_option("--top", arguments->top, "how many kernels to list")->check(CLI::Range(1, 1000))->capture_default_str();
+  select->add_option("--top", arguments->top, "how many kernels to list")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   select->add_flag("--explain", arguments->explain, "the terms of the winner and the runners-up, and why");
-  select->add_option("--catalogue", arguments->catalogue, "kernels of your own (CSV, docs/select.md)")->type_name("FILE");
-  CLI::Option* batch = select->add_option("--batch", arguments->batch, "score a list of problems (CSV)")->type_name("FILE");
-  select->add_option("--out", arguments->out, "predictions: problem_id,kernel_id,predicted_s")->type_name("FILE")->needs(batch);
+  select->add_option("--catalogue", arguments->catalogue, "kernels of your own (CSV, docs/select.md)")
+      ->type_name("FILE");
+  CLI::Option* batch =
+      select->add_option("--batch", arguments->batch, "score a list of problems (CSV)")->type_name("FILE");
+  select->add_option("--out", arguments->out, "predictions: problem_id,kernel_id,predicted_s")
+      ->type_name("FILE")
+      ->needs(batch);
   select->callback([&global, exit_code, arguments] {
     Result<int> result = 0;
     if (!arguments->batch.empty() && arguments->out.empty()) {

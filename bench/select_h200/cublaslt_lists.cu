@@ -20,17 +20,17 @@
 #include <random>
 #include <vector>
 
-#define CHECK(call)                                                                           \
-  do {                                                                                        \
-    const auto status = (call);                                                               \
-    if (static_cast<int>(status) != 0) {                                                      \
+#define CHECK(call)                                                                                 \
+  do {                                                                                              \
+    const auto status = (call);                                                                     \
+    if (static_cast<int>(status) != 0) {                                                            \
       std::fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, static_cast<int>(status)); \
-      std::exit(1);                                                                           \
-    }                                                                                         \
+      std::exit(1);                                                                                 \
+    }                                                                                               \
   } while (false)
 
 constexpr size_t kWorkspaceBytes = 64u << 20;
-constexpr double kColdBytes = 60e6;      // more than the L2 keeps
+constexpr double kColdBytes = 60e6;  // more than the L2 keeps
 constexpr size_t kArenaBytes = 6ull << 30;
 constexpr int kMostProposals = 8, kReplays = 5;
 constexpr double kMostFlops = 4e11, kMostBytes = 1.2e9;
@@ -58,7 +58,8 @@ class Shapes {
     for (;;) {
       const Shape s = Draw();
       const double flops = 2.0 * s.m * s.n * s.k * s.batch;
-      const double bytes = s.batch * ((1.0 * s.m * s.k + 1.0 * s.k * s.n) * format.in_bytes + 1.0 * s.m * s.n * format.out_bytes);
+      const double bytes =
+          s.batch * ((1.0 * s.m * s.k + 1.0 * s.k * s.n) * format.in_bytes + 1.0 * s.m * s.n * format.out_bytes);
       if (flops <= kMostFlops && bytes <= kMostBytes) return s;
     }
   }
@@ -74,8 +75,8 @@ class Shapes {
     return std::max<int64_t>(grain, (x + grain / 2) / grain * grain);
   }
   int64_t Width() {
-    static constexpr int kWidths[] = {13,  64,  96,  128, 192, 200, 256,  300,  320,  351,  367,  384,  479,
-                                      512, 640, 768, 800, 960, 1000, 1024, 1280, 1536, 2048, 3072, 3456, 4096, 5120};
+    static constexpr int kWidths[] = {13,  64,  96,  128, 192,  200,  256,  300,  320,  351,  367,  384,  479, 512,
+                                      640, 768, 800, 960, 1000, 1024, 1280, 1536, 2048, 3072, 3456, 4096, 5120};
     const double u = Uniform();
     int64_t width = u < 0.6 ? kWidths[random_() % std::size(kWidths)] : Rounded(LogUniform(16, 6000));
     if (fp8_) width = std::max<int64_t>(16, (width + 8) / 16 * 16);
@@ -85,19 +86,24 @@ class Shapes {
     const int pass = fp8_ ? 0 : static_cast<int>(random_() % 3);
     if (!fp8_ && Uniform() < 0.03) {
       const int64_t side = LogUniform(16, 256);
-      return {pass == 0 ? "TN" : pass == 1 ? "NN" : "NT", Rounded(side), Rounded(LogUniform(16, 256)),
-              Rounded(LogUniform(16, 256)), LogUniform(16, 4096)};
+      return {pass == 0   ? "TN"
+              : pass == 1 ? "NN"
+                          : "NT",
+              Rounded(side), Rounded(LogUniform(16, 256)), Rounded(LogUniform(16, 256)), LogUniform(16, 4096)};
     }
     if (Uniform() < 0.55) {
       static constexpr int kBatches[] = {512, 1024, 2048, 4096, 6912, 8192, 16384, 32768, 65536};
-      const int64_t rows = Uniform() < 0.8 ? kBatches[random_() % std::size(kBatches)] : Rounded(LogUniform(256, 100000));
+      const int64_t rows =
+          Uniform() < 0.8 ? kBatches[random_() % std::size(kBatches)] : Rounded(LogUniform(256, 100000));
       const int64_t out = Width(), in = Width();
       if (pass == 0) return {"TN", rows, out, in, 1};
       if (pass == 1) return {"NN", rows, in, out, 1};
       return {"NT", in, out, rows, 1};
     }
-    return {pass == 0 ? "TN" : pass == 1 ? "NN" : "NT", Rounded(LogUniform(8, 40000)), Rounded(LogUniform(8, 8192)),
-            Rounded(LogUniform(16, 16384)), 1};
+    return {pass == 0   ? "TN"
+            : pass == 1 ? "NN"
+                        : "NT",
+            Rounded(LogUniform(8, 40000)), Rounded(LogUniform(8, 8192)), Rounded(LogUniform(16, 16384)), 1};
   }
 
   std::mt19937 random_;
@@ -105,7 +111,8 @@ class Shapes {
 };
 
 __global__ void Fill(uint8_t* data, size_t bytes, int kind) {
-  for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < bytes / 4; i += static_cast<size_t>(gridDim.x) * blockDim.x) {
+  for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < bytes / 4;
+       i += static_cast<size_t>(gridDim.x) * blockDim.x) {
     uint64_t x = (i + 1) * 0x9E3779B97F4A7C15ull;
     x ^= x >> 31;
     x *= 0xBF58476D1CE4E5B9ull;
@@ -138,7 +145,8 @@ struct Bench {
       const int32_t count = static_cast<int32_t>(batch);
       const int64_t stride = rows * columns;
       CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)));
-      CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
+      CHECK(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                             sizeof(stride)));
     }
     return layout;
   }
@@ -157,7 +165,8 @@ struct Bench {
     const bool a_transposed = s.layout[0] == 'N' && s.layout[1] == 'T';  // A stored [K, M]
     cublasLtMatmulDesc_t op;
     CHECK(cublasLtMatmulDescCreate(&op, format.compute, CUDA_R_32F));
-    const cublasOperation_t first = b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, second = a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t first = b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            second = a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     CHECK(cublasLtMatmulDescSetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first)));
     CHECK(cublasLtMatmulDescSetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second)));
     const auto lb = b_transposed ? Layout(format.in, s.k, s.n, s.batch) : Layout(format.in, s.n, s.k, s.batch);
@@ -165,13 +174,17 @@ struct Bench {
     const auto ld = Layout(format.out, s.n, s.m, s.batch);
     cublasLtMatmulPreference_t preference;
     CHECK(cublasLtMatmulPreferenceCreate(&preference));
-    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes, sizeof(kWorkspaceBytes)));
+    CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes,
+                                               sizeof(kWorkspaceBytes)));
     cublasLtMatmulHeuristicResult_t proposals[kMostProposals];
     int found = 0;
-    if (cublasLtMatmulAlgoGetHeuristic(handle, op, lb, la, ld, ld, preference, kMostProposals, proposals, &found) != CUBLAS_STATUS_SUCCESS) found = 0;
+    if (cublasLtMatmulAlgoGetHeuristic(handle, op, lb, la, ld, ld, preference, kMostProposals, proposals, &found) !=
+        CUBLAS_STATUS_SUCCESS)
+      found = 0;
 
     const auto aligned = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
-    const size_t a_bytes = aligned(s.batch * s.m * s.k * format.in_bytes), b_bytes = aligned(s.batch * s.k * s.n * format.in_bytes);
+    const size_t a_bytes = aligned(s.batch * s.m * s.k * format.in_bytes),
+                 b_bytes = aligned(s.batch * s.k * s.n * format.in_bytes);
     const size_t set = a_bytes + b_bytes + aligned(s.batch * s.m * s.n * format.out_bytes);
     const int launches = std::clamp(static_cast<int>(kColdBytes / static_cast<double>(set)) + 1, 4, 20);
     const int sets = std::min<int>(launches, std::max<int>(1, static_cast<int>(kArenaBytes / set)));
@@ -182,8 +195,9 @@ struct Bench {
       cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
       const auto launch = [&](int i) {
         uint8_t* base = arena + static_cast<size_t>(i % sets) * set;
-        const cublasStatus_t now = cublasLtMatmul(handle, op, &alpha, base + a_bytes, lb, base, la, &beta, base + a_bytes + b_bytes, ld,
-                                                  base + a_bytes + b_bytes, ld, &algo, workspace, kWorkspaceBytes, stream);
+        const cublasStatus_t now =
+            cublasLtMatmul(handle, op, &alpha, base + a_bytes, lb, base, la, &beta, base + a_bytes + b_bytes, ld,
+                           base + a_bytes + b_bytes, ld, &algo, workspace, kWorkspaceBytes, stream);
         if (now != CUBLAS_STATUS_SUCCESS) status = now;
       };
       launch(0);  // loads the kernel outside the capture
@@ -206,14 +220,18 @@ struct Bench {
       std::sort(us, us + kReplays);
       CHECK(cudaGraphExecDestroy(executable));
       CHECK(cudaGraphDestroy(graph));
-      std::fprintf(out, "%s,%s,%lld,%lld,%lld,%lld,%d,%d,%u,%u,%d,%u,%u,%u,%u,%u,%.4f,%zu,%.3f,%.3f\n", format.name, s.layout,
-                   static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k), static_cast<long long>(s.batch), rank,
-                   Attribute<int32_t>(algo, CUBLASLT_ALGO_CONFIG_ID), Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_TILE_ID),
-                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_STAGES_ID), Attribute<int32_t>(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
-                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME), Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING),
-                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION), Attribute<uint16_t>(algo, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID),
-                   Attribute<uint16_t>(algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID), proposals[rank].wavesCount, proposals[rank].workspaceSize,
-                   us[0], us[kReplays / 2]);
+      std::fprintf(out, "%s,%s,%lld,%lld,%lld,%lld,%d,%d,%u,%u,%d,%u,%u,%u,%u,%u,%.4f,%zu,%.3f,%.3f\n", format.name,
+                   s.layout, static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k),
+                   static_cast<long long>(s.batch), rank, Attribute<int32_t>(algo, CUBLASLT_ALGO_CONFIG_ID),
+                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_TILE_ID),
+                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+                   Attribute<int32_t>(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME),
+                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING),
+                   Attribute<uint32_t>(algo, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
+                   Attribute<uint16_t>(algo, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID),
+                   Attribute<uint16_t>(algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID), proposals[rank].wavesCount,
+                   proposals[rank].workspaceSize, us[0], us[kReplays / 2]);
     }
     cublasLtMatmulPreferenceDestroy(preference);
     for (const auto layout : {la, lb, ld}) cublasLtMatrixLayoutDestroy(layout);
@@ -250,7 +268,10 @@ int main(int argc, char** argv) {
   CHECK(cudaEventCreate(&bench.end));
   Fill<<<1024, 256>>>(bench.arena, kArenaBytes + (64u << 20), static_cast<int>(format->in_bytes));
   CHECK(cudaDeviceSynchronize());
-  std::fputs("dtype,layout,M,N,K,batch,rank,algo,tile,stages,splitk,reduction,swizzle,custom,inner,cluster,waves,ws_bytes,us_min,us_med\n", out);
+  std::fputs(
+      "dtype,layout,M,N,K,batch,rank,algo,tile,stages,splitk,reduction,swizzle,custom,inner,cluster,waves,ws_bytes,us_"
+      "min,us_med\n",
+      out);
   Shapes shapes(static_cast<unsigned>(std::atoi(argv[1])), format->in_bytes == 1);
   const auto start = std::chrono::steady_clock::now();
   int problems = 0;
@@ -264,7 +285,7 @@ int main(int argc, char** argv) {
     if (bench.Run(shapes.Next(*format), out) > 0) ++problems;
   }
   std::fclose(out);
-  std::printf("%s: %d problems of seed %s in %s, %s, driver %d, cuBLASLt %zu\n", format->name, problems, argv[1], argv[4], device.name,
-              driver, cublasLtGetVersion());
+  std::printf("%s: %d problems of seed %s in %s, %s, driver %d, cuBLASLt %zu\n", format->name, problems, argv[1],
+              argv[4], device.name, driver, cublasLtGetVersion());
   return 0;
 }

@@ -7,14 +7,14 @@ here=$(dirname "$(readlink -f "$0")")
 out=$1
 seed=${2:-1}
 mkdir -p "$out"
-if [[ ! -x /tmp/cublaslt_lists ]]; then
-  nvcc -O2 -std=c++17 -arch=sm_90 "$here/cublaslt_lists.cu" -lcublasLt -o /tmp/cublaslt_lists
+if [[ ! -x "$out/cublaslt_lists" ]]; then
+  nvcc -O2 -std=c++17 -arch=sm_90 "$here/cublaslt_lists.cu" -lcublasLt -o "$out/cublaslt_lists"
 fi
 if [[ ${TRITON_SECONDS:-60} != 0 ]]; then
   for part in $(seq 0 13); do python3 "$here/triton_sweep.py" compile "$part" 14 & done
 fi
 for dtype in bf16 tf32 fp8; do
-  /tmp/cublaslt_lists "$seed" "${CUBLASLT_SECONDS:-20}" "$dtype" "$out/cublaslt_${dtype}_seed$seed.csv"
+  "$out/cublaslt_lists" "$seed" "${CUBLASLT_SECONDS:-20}" "$dtype" "$out/cublaslt_${dtype}_seed$seed.csv"
 done
 wait
 if [[ ${TRITON_SECONDS:-60} != 0 ]]; then

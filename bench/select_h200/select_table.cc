@@ -1,5 +1,5 @@
-// Prints, for timed lists of kernels (cublaslt_lists.cu, triton_sweep.py), what the library's first choice, our choice and
-// the best of the list take: best time / chosen time, geometric mean, tenth percentile and worst.
+// Prints, for timed lists of kernels (cublaslt_lists.cu, triton_sweep.py), what the library's first choice, our choice
+// and the best of the list take: best time / chosen time, geometric mean, tenth percentile and worst.
 //
 //   select_table --on h200 FILE.csv...
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ Result<int> Run(const std::string& data_dir, const std::string& chip, const std:
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, Catalogue::Load({data_dir}));
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* accelerator, catalogue.FindAccelerator(chip));
   PORTOLAN_ASSIGN_OR_RETURN(const auto constants, LoadGemmConstants({data_dir}));
-  fmt::print("{:<44} {:>5}  {:>24}  {:>24}  {:>9}\n", "best / chosen: geomean (p10, worst)", "n", "first of the list", "ours",
-             "time err");
+  fmt::print("{:<44} {:>5}  {:>24}  {:>24}  {:>9}\n", "best / chosen: geomean (p10, worst)", "n", "first of the list",
+             "ours", "time err");
   for (const std::string& file : files) {
     for (const DType dtype : {DType::kBf16, DType::kTf32, DType::kFp8E4m3, DType::kFp16}) {
       PORTOLAN_ASSIGN_OR_RETURN(const auto rows, ReadCalibrationRows(file, dtype, *accelerator));

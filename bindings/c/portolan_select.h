@@ -36,8 +36,8 @@ enum {
   PORTOLAN_INVALID = 1 /* a size below 1, an unknown layout or dtype, or a null pointer */
 };
 
-/* Reads the accelerator, the calibrated constants and the kernels. catalogue_csv = NULL takes the built-in catalogues of
- * the accelerator for dtype. Returns NULL and writes a message (always terminated) to error on failure. */
+/* Reads the accelerator, the calibrated constants and the kernels. catalogue_csv = NULL takes the built-in catalogues
+ * of the accelerator for dtype. Returns NULL and writes a message (always terminated) to error on failure. */
 portolan_selector* portolan_selector_create(const char* data_dir, const char* accelerator, const char* catalogue_csv,
                                             const char* dtype, char* error, size_t error_size);
 void portolan_selector_destroy(portolan_selector* selector);

@@ -236,7 +236,8 @@ TEST(CollectiveLaws, ImbalanceStretchesAllToAll) {
 TEST(CollectiveLaws, SharedPcieBridges) {
   const Fabric pcie = MakeFabric("pcie_gen4", Topology::kPcie, 32 * kGB, 32 * kGB, 0.75, 25e-6);
   EXPECT_NEAR(BusBandwidth(kAllReduce, 8e9, 2, pcie), 24, 0.5);
-  // A ring crosses each shared bridge once a direction; an all-to-all sends 6 of 7 parts out of the pair: 24 / (12 / 7).
+  // A ring crosses each shared bridge once a direction; an all-to-all sends 6 of 7 parts out of the pair: 24 / (12 /
+  // 7).
   EXPECT_NEAR(BusBandwidth(kAllReduce, 8e9, 8, pcie), 24, 0.5);
   EXPECT_NEAR(BusBandwidth(kAllToAll, 8e9, 8, pcie), 14, 0.5);
 }

@@ -40,7 +40,8 @@ Estimate EmbeddingForwardEstimate(const EmbeddingShape& shape, const Accelerator
 Estimate EmbeddingBackwardEstimate(const EmbeddingShape& shape, EmbeddingOptimizer optimizer,
                                    const Accelerator& accelerator);
 // Fixed costs of the kernels (launches, latencies of dependent loads and of radix passes) are in `launch`: tables that
-// share a launch pay them once. Its two phases: the sort needs the indices only and may run beside other work; the update needs the gradient.
+// share a launch pay them once. Its two phases: the sort needs the indices only and may run beside other work; the
+// update needs the gradient.
 Estimate EmbeddingSortEstimate(const EmbeddingShape& shape, const Accelerator& accelerator);
 Estimate EmbeddingUpdateEstimate(const EmbeddingShape& shape, EmbeddingOptimizer optimizer,
                                  const Accelerator& accelerator);

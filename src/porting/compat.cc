@@ -185,7 +185,8 @@ std::string CompatHeader(const std::set<std::string>& parts) {
     if (wanted.count(part.name) == 0) continue;
     // Projects include each other's files, and with them each other's headers of this name.
     const std::string guard = "PORTOLAN_PART_" + UpperCase(part.name);
-    text += "\n" + std::string(kPartMark) + std::string(part.name) + "\n#ifndef " + guard + "\n#define " + guard + "\n";
+    text.append("\n").append(kPartMark).append(part.name);
+    text.append("\n#ifndef ").append(guard).append("\n#define ").append(guard).append("\n");
     text += part.text.substr(1);
     text += "#endif\n";
     ++written;

@@ -89,7 +89,10 @@ PortedSource PortSource(const SourceFile& source, const ProjectFacts& project, c
   }
   for (const std::string_view macro : AssumedBuildMacros(source)) {
     const std::string name(macro);
-    includes.insert(0, "#ifndef " + name + line_end + "#define " + name + " 1" + line_end + "#endif" + line_end);
+    std::string lines = "#ifndef " + name;
+    lines.append(line_end).append("#define ").append(name).append(" 1").append(line_end);
+    lines.append("#endif").append(line_end);
+    includes.insert(0, lines);
   }
   if (!includes.empty()) {
     std::string before;

@@ -12,6 +12,7 @@ int CountFindings(const std::vector<Finding>& findings, FindingLevel level) {
 
 nlohmann::ordered_json ReportAsJson(const PortReport& report, const PortTarget& target) {
   nlohmann::ordered_json json;
+  json["schema"] = "portolan.port/1";
   json["target"] = {{"gfx", target.gfx},
                     {"accelerator", target.accelerator_id},
                     {"wave_size", target.wave_size},

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "select/family_aiter.h"
+#include "select/family_cpu.h"
 #include "select/family_cublaslt.h"
 #include "select/family_tensile.h"
 #include "select/family_triton.h"
@@ -10,11 +11,8 @@
 namespace portolan {
 
 std::span<const FamilyEntry* const> AllFamilies() {
-  static const std::array<const FamilyEntry*, 4> kFamilies = {
-      &kTritonFamily,
-      &kCublasLtFamily,
-      &kTensileFamily,
-      &kAiterFamily,
+  static const std::array<const FamilyEntry*, 5> kFamilies = {
+      &kTritonFamily, &kCublasLtFamily, &kTensileFamily, &kAiterFamily, &kCpuFamily,
   };
   return kFamilies;
 }

@@ -14,12 +14,13 @@
 namespace portolan {
 namespace {
 
-constexpr double kSlowWeight = 2.0;        // how fast slow kernels lose weight
-constexpr double kSlowest = 2.0;           // log(t / best) from which they all weigh the same
-constexpr double kTemperature = 0.03;      // of the choice, in log time
+constexpr double kSlowWeight = 2.0;    // how fast slow kernels lose weight
+constexpr double kSlowest = 2.0;       // log(t / best) from which they all weigh the same
+constexpr double kTemperature = 0.03;  // of the choice, in log time
 constexpr double kPhysicsRate = 0.05, kCoarseRate = 0.03, kFineRate = 0.01;
-constexpr int kJacobianAge = 10;           // steps for which derivatives by the constants are kept
+constexpr int kJacobianAge = 10;  // steps for which derivatives by the constants are kept
 constexpr double kDifference = 1e-4;
+constexpr double kLeastFactor = 3e-3;  // smaller ones are left out of the file
 
 // One factor of a row: which one, and by which part of the regime it is multiplied.
 struct Use {
@@ -48,7 +49,7 @@ class Fit {
     Descend(options_.fine_steps, kFineRate, 0.05, 0.5, 1.0);
     SetConstants(free_);
     for (size_t i = 0; i < names_.size(); ++i) {
-      if (std::fabs(factors_[i]) > 2e-4) constants_.factors[names_[i]] = factors_[i];
+      if (std::fabs(factors_[i]) > kLeastFactor) constants_.factors[names_[i]] = factors_[i];
     }
     return constants_;
   }
@@ -115,7 +116,8 @@ class Fit {
     SetConstants(free_);
     const auto model = family_.make(accelerator_, constants_);
     regime_.resize(rows_.size());
-    for (size_t i = 0; i < rows_.size(); ++i) regime_[i] = SlopeMultipliers(model->Regime(rows_[i].problem, rows_[i].kernel));
+    for (size_t i = 0; i < rows_.size(); ++i)
+      regime_[i] = SlopeMultipliers(model->Regime(rows_[i].problem, rows_[i].kernel));
     std::vector<double> base, after, moved;
     Base(&base, &after);
     jacobian_.assign(free_.size(), {});
@@ -138,14 +140,16 @@ class Fit {
 
   void Descend(int steps, double rate, double by_time, double by_list, double by_choice) {
     const size_t constants = free_.size(), all = constants + factors_.size();
-    std::vector<double> mean(all, 0.0), square(all, 0.0), gradient(all), base, after, z(rows_.size()), kernel_share(rows_.size());
+    std::vector<double> mean(all, 0.0), square(all, 0.0), gradient(all), base, after, z(rows_.size()),
+        kernel_share(rows_.size());
     for (int step = 0; step < steps; ++step) {
       if (step % kJacobianAge == 0) RefreshJacobian();
       SetConstants(free_);
       Base(&base, &after);
       for (size_t i = 0; i < rows_.size(); ++i) {
         double log_factor = 0.0;
-        for (const Use& use : uses_[i]) log_factor += factors_[static_cast<size_t>(use.factor)] * Multiplier(i, use.slope);
+        for (const Use& use : uses_[i])
+          log_factor += factors_[static_cast<size_t>(use.factor)] * Multiplier(i, use.slope);
         const double kernel = base[i] * std::exp(log_factor);
         z[i] = std::log(kernel + after[i]);
         kernel_share[i] = kernel / (kernel + after[i]);
@@ -161,7 +165,8 @@ class Fit {
       }
       for (size_t i = 0; i < rows_.size(); ++i) {
         for (const Use& use : uses_[i]) {
-          gradient[constants + static_cast<size_t>(use.factor)] += slope[i] * kernel_share[i] * Multiplier(i, use.slope);
+          gradient[constants + static_cast<size_t>(use.factor)] +=
+              slope[i] * kernel_share[i] * Multiplier(i, use.slope);
         }
       }
       for (size_t f = 0; f < factors_.size(); ++f) {
@@ -248,7 +253,8 @@ Result<std::vector<CalibrationRow>> ReadCalibrationRows(const std::string& path,
   PORTOLAN_ASSIGN_OR_RETURN(const KernelList kernels, ReadKernels(path, compute));
   const std::string time = table.Column("us_med") >= 0 ? "us_med" : "us";
   if (table.Column(time) < 0 || !kernels.tied_by_size || kernels.left_out > static_cast<int>(table.rows.size())) {
-    return tl::make_unexpected(Error{ErrorCode::kMissingField, "calibration needs sizes and us_med or us", path, 1, ""});
+    return tl::make_unexpected(
+        Error{ErrorCode::kMissingField, "calibration needs sizes and us_med or us", path, 1, ""});
   }
   std::vector<CalibrationRow> rows;
   std::map<std::tuple<Sizes, int>, int> lists;
@@ -265,9 +271,11 @@ Result<std::vector<CalibrationRow>> ReadCalibrationRows(const std::string& path,
     if (row.seconds <= 0.0) in.Fail(time, "a time above zero is required");
     PORTOLAN_RETURN_IF_ERROR(in.Finish());
     if (row.problem.compute != compute) continue;
-    if (row.kernel.reduction == SplitReduction::kAtomic) row.seconds += ClearAndConvertSeconds(row.problem, accelerator);
-    row.list = lists.try_emplace({SizesOf(row.problem), static_cast<int>(row.problem.layout)}, static_cast<int>(lists.size()))
-                   .first->second;
+    if (row.kernel.reduction == SplitReduction::kAtomic)
+      row.seconds += ClearAndConvertSeconds(row.problem, accelerator);
+    row.list =
+        lists.try_emplace({SizesOf(row.problem), static_cast<int>(row.problem.layout)}, static_cast<int>(lists.size()))
+            .first->second;
     rows.push_back(row);
   }
   return rows;
@@ -283,7 +291,8 @@ FamilyConstants FitFamily(const FamilyEntry& family, const Accelerator& accelera
 
 RegretSummary Regret(std::span<const CalibrationRow> rows, std::span<const double> predicted) {
   struct List {
-    double best = std::numeric_limits<double>::infinity(), chosen = 0.0, least = std::numeric_limits<double>::infinity();
+    double best = std::numeric_limits<double>::infinity(), chosen = 0.0,
+           least = std::numeric_limits<double>::infinity();
     double predicted_best = 0.0;
   };
   std::map<int, List> lists;

@@ -20,19 +20,20 @@ struct CalibrationRow {
   bool judged = true;    // lists that count in the regret (others only teach)
 };
 
-// Timed rows of a CSV in the columns of catalogue_csv.h with `us_med` (or `us`) as the time; rows that the family cannot
-// time alone (atomic split-K) are charged ClearAndConvertSeconds.
+// Timed rows of a CSV in the columns of catalogue_csv.h with `us_med` (or `us`) as the time; rows that the family
+// cannot time alone (atomic split-K) are charged ClearAndConvertSeconds.
 Result<std::vector<CalibrationRow>> ReadCalibrationRows(const std::string& path, DType compute,
                                                         const Accelerator& accelerator);
 
 struct CalibrationOptions {
-  double ridge = 2e-3;   // weight of the squared factors; slopes twice
-  double prior = 1e-3;   // weight of the squared distance of constants from their uncalibrated values (logs)
+  double ridge = 2e-3;  // weight of the squared factors; slopes twice
+  double prior = 1e-3;  // weight of the squared distance of constants from their uncalibrated values (logs)
   int coarse_steps = 150, fine_steps = 200;
 };
 
 // Fits the family's constants and factors to the rows: first the times, then the choice. The loss is
-//   0.5 E|z|^1.5 + 0.5 E z_c^2        (coarse, constants alone and then with factors: z = log(predicted / measured), z_c = z less its list's mean; slow
+//   0.5 E|z|^1.5 + 0.5 E z_c^2        (coarse, constants alone and then with factors: z = log(predicted / measured),
+//   z_c = z less its list's mean; slow
 //                                      kernels count less, by exp(-2 log(t / best)))
 //   0.05 E|z|^1.5 + 0.5 E z_c^2 + E r  (fine: r = expected log(chosen / best) when kernels are chosen with probability
 //                                      proportional to predicted^(-1/0.03))

@@ -118,19 +118,20 @@ Status AddAiterNames(CsvTable* table) {
 
 // All fields that tell problems apart, as one text.
 std::string Signature(const GemmProblem& p) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.m, p.n, p.k, p.batch, static_cast<int>(p.layout),
-                     p.lda, p.ldb, p.ldc, p.ldd, static_cast<int>(p.a), static_cast<int>(p.b), static_cast<int>(p.c),
-                     static_cast<int>(p.d), static_cast<int>(p.compute), p.usable_units, static_cast<int>(p.inputs));
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.m, p.n, p.k, p.batch,
+                     static_cast<int>(p.layout), p.lda, p.ldb, p.ldc, p.ldd, static_cast<int>(p.a),
+                     static_cast<int>(p.b), static_cast<int>(p.c), static_cast<int>(p.d), static_cast<int>(p.compute),
+                     p.usable_units, static_cast<int>(p.inputs));
 }
 
 }  // namespace
 
 std::optional<DType> ParseTableDType(const std::string& name) {
   static const std::unordered_map<std::string, DType> kAliases = {
-      {"f64", DType::kFp64},     {"f32", DType::kFp32},       {"f16", DType::kFp16},         {"xf32", DType::kTf32},
-      {"fp8", DType::kFp8E4m3},  {"f8", DType::kFp8E4m3},     {"bf8", DType::kFp8E5m2},      {"f8_e4m3", DType::kFp8E4m3},
-      {"i8", DType::kInt8},      {"fp4", DType::kMxFp4},      {"fp4x2", DType::kMxFp4},      {"fp6", DType::kMxFp6},
-      {"e4m3", DType::kFp8E4m3}, {"e5m2", DType::kFp8E5m2},   {"float32", DType::kFp32},     {"float16", DType::kFp16},
+      {"f64", DType::kFp64},     {"f32", DType::kFp32},     {"f16", DType::kFp16},     {"xf32", DType::kTf32},
+      {"fp8", DType::kFp8E4m3},  {"f8", DType::kFp8E4m3},   {"bf8", DType::kFp8E5m2},  {"f8_e4m3", DType::kFp8E4m3},
+      {"i8", DType::kInt8},      {"fp4", DType::kMxFp4},    {"fp4x2", DType::kMxFp4},  {"fp6", DType::kMxFp6},
+      {"e4m3", DType::kFp8E4m3}, {"e5m2", DType::kFp8E5m2}, {"float32", DType::kFp32}, {"float16", DType::kFp16},
       {"bfloat16", DType::kBf16}};
   const std::string lower = LowerCase(name);
   if (const auto dtype = ParseDType(lower)) return dtype;
@@ -141,7 +142,8 @@ std::optional<DType> ParseTableDType(const std::string& name) {
 
 Result<ProblemList> ReadProblems(const CsvTable& table) {
   if (!NamesSizes(table)) {
-    return tl::make_unexpected(Error{ErrorCode::kMissingField, "problems need columns M, N, K or m, n, k", table.path, 1, ""});
+    return tl::make_unexpected(
+        Error{ErrorCode::kMissingField, "problems need columns M, N, K or m, n, k", table.path, 1, ""});
   }
   ProblemList list;
   std::map<std::string, int> used;
@@ -181,9 +183,9 @@ Result<KernelList> ReadKernels(const CsvTable& table, DType compute) {
   }
   if (family == nullptr && table.Column("kernel") >= 0) family = FindFamily(KernelFamily::kAiter);
   if (family == nullptr) {
-    return tl::make_unexpected(Error{ErrorCode::kMissingField,
-                                     "no column tells the kernel family; one of these is needed: " + Join(markers, ", "),
-                                     table.path, 1, ""});
+    return tl::make_unexpected(
+        Error{ErrorCode::kMissingField,
+              "no column tells the kernel family; one of these is needed: " + Join(markers, ", "), table.path, 1, ""});
   }
   KernelList list;
   const std::string id_column = ProblemIdColumn(table);

@@ -35,8 +35,8 @@ Result<ProblemList> ReadProblems(const CsvTable& table);
 // no kernel (BM = 0) are left out.
 struct KernelList {
   KernelCatalogue catalogue;
-  std::vector<std::string> tied_id;        // per kernel: the problem's id; empty = not tied by id
-  std::vector<GemmProblem> tied_problem;   // per kernel, where the rows hold sizes
+  std::vector<std::string> tied_id;       // per kernel: the problem's id; empty = not tied by id
+  std::vector<GemmProblem> tied_problem;  // per kernel, where the rows hold sizes
   bool tied_by_id = false, tied_by_size = false;
   int left_out = 0;
   std::vector<std::string> ignored;

@@ -56,18 +56,20 @@ Result<std::vector<std::string>> FindKernelCatalogues(const std::vector<std::str
   for (const std::string& dir : data_dirs) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(dir + "/kernels", error)) {
-      if (entry.path().extension() == ".csv") files.push_back(Parse(entry.path().string(), entry.path().stem().string()));
+      if (entry.path().extension() == ".csv")
+        files.push_back(Parse(entry.path().string(), entry.path().stem().string()));
     }
   }
   std::map<int, std::vector<std::string>> by_distance;
-  const std::string isa = accelerator.isa.empty() ? accelerator.vendor : accelerator.isa;
+  const std::string isa = accelerator.isa.empty() || accelerator.vendor == "cpu" ? accelerator.vendor : accelerator.isa;
   for (const File& file : files) {
     const int distance = Distance(file.isa, isa);
     if (distance >= 0 && HoldsType(file, compute)) by_distance[distance].push_back(file.path);
   }
   if (by_distance.empty()) {
-    return MakeError(ErrorCode::kNotFound, fmt::format("no kernel catalogue for {} ({}) and {}; give one with --catalogue",
-                                                       accelerator.id, isa, DTypeName(compute)));
+    return MakeError(ErrorCode::kNotFound,
+                     fmt::format("no kernel catalogue for {} ({}) and {}; give one with --catalogue", accelerator.id,
+                                 isa, DTypeName(compute)));
   }
   std::vector<std::string> nearest = by_distance.begin()->second;
   std::sort(nearest.begin(), nearest.end());

@@ -73,7 +73,8 @@ Status WriteFamilyConstants(const FamilyConstants& constants, const std::string&
   const FamilyEntry* family = FindFamily(constants.family);
   std::string text = fmt::format(
       "# Written by tools/calibrate_gemm; docs/select.md says what the values mean. Do not edit.\n"
-      "family: {}\ncompute: {}\naccelerator: {}\ndate: {}\ncommand: \"{}\"\ninputs: \"{}\"\nheld_out: \"{}\"\nvalues:\n",
+      "family: {}\ncompute: {}\naccelerator: {}\ndate: {}\ncommand: \"{}\"\ninputs: \"{}\"\nheld_out: "
+      "\"{}\"\nvalues:\n",
       KernelFamilyName(constants.family), DTypeName(constants.compute), constants.accelerator, constants.date,
       constants.command, constants.inputs, held_out);
   for (size_t i = 0; i < constants.values.size(); ++i) {
@@ -97,7 +98,8 @@ FamilyConstants PickConstants(const std::vector<FamilyConstants>& all, KernelFam
     const bool chip = candidate.accelerator == accelerator.id;
     const double wanted = SizeOf(compute).value, width = SizeOf(candidate.compute).value;
     const bool type = candidate.compute == compute;
-    const int score = (type ? 8 : 0) + (chip ? 4 : 0) + (std::fabs(width - wanted) < 0.2 ? 2 : 0) + (width <= wanted ? 1 : 0);
+    const int score =
+        (type ? 8 : 0) + (chip ? 4 : 0) + (std::fabs(width - wanted) < 0.2 ? 2 : 0) + (width <= wanted ? 1 : 0);
     if (score > best_score) {
       best_score = score;
       best = &candidate;

@@ -25,8 +25,9 @@ std::string Read(const std::string& path) {
 }
 
 TEST(CsvTest, QuotesCarriageReturnsAndMissingFields) {
-  const auto table = CsvTable::Load(Write("\xEF\xBB\xBF"
-                                          "a,b,c\r\n1,\"x,\"\"y\"\"\",\r\n\r\n2.0,,3\r\n"));
+  const auto table =
+      CsvTable::Load(Write("\xEF\xBB\xBF"
+                           "a,b,c\r\n1,\"x,\"\"y\"\"\",\r\n\r\n2.0,,3\r\n"));
   ASSERT_TRUE(table);
   ASSERT_EQ(table->rows.size(), 2);
   EXPECT_EQ(table->lines[1], 4);
@@ -94,8 +95,8 @@ TEST(CatalogueCsvTest, KernelsAreRecognisedByTheirColumns) {
   ASSERT_EQ(triton->catalogue.kernels.size(), 1);
   EXPECT_EQ(triton->left_out, 1);
   EXPECT_EQ(triton->catalogue.kernels[0].reduction, SplitReduction::kAtomic);
-  const auto lt = ReadKernels(Write("algo,tile,stages,splitk,reduction,custom,cluster,rank\n66,23,35,1,0,4,3,5\n"),
-                              DType::kBf16);
+  const auto lt =
+      ReadKernels(Write("algo,tile,stages,splitk,reduction,custom,cluster,rank\n66,23,35,1,0,4,3,5\n"), DType::kBf16);
   ASSERT_TRUE(lt);
   const GemmKernel& kernel = lt->catalogue.kernels[0];
   EXPECT_EQ(kernel.tile_n, 128);  // rows of column-major D

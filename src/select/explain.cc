@@ -58,7 +58,8 @@ std::string Id(const Selector& selector, const RankedKernel& r) {
 }
 
 double FlopsOf(const GemmProblem& p) {
-  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
+  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+         static_cast<double>(p.batch);
 }
 
 }  // namespace
@@ -77,9 +78,9 @@ std::string DescribeKernel(const GemmKernel& k) {
 }
 
 std::string ShowRanking(const Selector& selector, const GemmProblem& problem, std::span<const RankedKernel> ranked) {
-  std::string text = fmt::format("{} x {} x {}, {}, on {}: best of {} kernels\n\n", problem.m, problem.n, problem.k,
-                                 DTypeName(problem.compute), selector.accelerator().name,
-                                 selector.catalogue().kernels.size());
+  std::string text =
+      fmt::format("{} x {} x {}, {}, on {}: best of {} kernels\n\n", problem.m, problem.n, problem.k,
+                  DTypeName(problem.compute), selector.accelerator().name, selector.catalogue().kernels.size());
   text += fmt::format("{:>2} {:<34} {:>10} {:>8} {:>6}  {}\n", "", "kernel", "time us", "TFLOP/s", "sure", "");
   for (size_t i = 0; i < ranked.size(); ++i) {
     const GemmKernel& kernel = selector.catalogue().kernels[static_cast<size_t>(ranked[i].index)];

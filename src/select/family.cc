@@ -6,8 +6,8 @@
 
 namespace portolan {
 
-const std::array<const char*, kSlopeCount> kSlopeSuffixes = {":depth",  ":fill",  ":traffic", ":tail",
-                                                             ":depth2", ":fill2", ":traffic2", ":breadth", ":height"};
+const std::array<const char*, kSlopeCount> kSlopeSuffixes = {":depth", ":fill",     ":traffic", ":tail",  ":depth2",
+                                                             ":fill2", ":traffic2", ":breadth", ":height"};
 
 namespace {
 

@@ -50,7 +50,7 @@ struct KernelRegime {
 constexpr int kSlopeCount = 9;
 extern const std::array<const char*, kSlopeCount> kSlopeSuffixes;
 inline std::array<double, kSlopeCount> SlopeMultipliers(const KernelRegime& r) {
-  return {r.depth, r.fill, r.traffic, r.tail, r.depth * r.depth, r.fill * r.fill, r.traffic * r.traffic,
+  return {r.depth,   r.fill,  r.traffic, r.tail, r.depth * r.depth, r.fill * r.fill, r.traffic * r.traffic,
           r.breadth, r.height};
 }
 
@@ -74,13 +74,13 @@ class FamilyModel {
   virtual bool Supports(const GemmProblem& problem, const GemmKernel& kernel) const = 0;
   // The terms of `kernel` on `problem`, seconds. No allocation.
   virtual KernelTerms Score(const GemmProblem& problem, const GemmKernel& kernel) const = 0;
-  // The kernels made ready; the default asks Supports and Score for each. A family's own scorer must agree with Score to
-  // the last bit.
+  // The kernels made ready; the default asks Supports and Score for each. A family's own scorer must agree with Score
+  // to the last bit.
   virtual std::unique_ptr<KernelScorer> Prepare(std::span<const GemmKernel> kernels) const;
 
-  // For calibration: the factor keys of a code path, most general first (a factor "key" is added to the logarithm of the
-  // total; "key:depth" and the like are multiplied by the regime first), and the regime itself. A family without factors
-  // leaves both as they are.
+  // For calibration: the factor keys of a code path, most general first (a factor "key" is added to the logarithm of
+  // the total; "key:depth" and the like are multiplied by the regime first), and the regime itself. A family without
+  // factors leaves both as they are.
   virtual std::vector<std::string> FactorKeys(const GemmProblem& problem, const GemmKernel& kernel) const;
   virtual KernelRegime Regime(const GemmProblem& problem, const GemmKernel& kernel) const;
 };

@@ -10,8 +10,8 @@ namespace portolan {
 // Kernels of the AMD inference libraries whose tuned-GEMM tables aiter keeps: Composable Kernel (classic and tile),
 // FlyDSL, hand-written assembly, opus, and the hipBLASLt, Triton and torch kernels that compete with them. Weights are
 // stored [N, K] (layout TN), possibly pre-shuffled; operands may carry scales.
-// A kernel is known by its name; AiterKernelFromName reads tile, split, waves and variant from it. Constants: the engine
-// of tile_model.h in two classes, kernels that split K and the others ("split_" before the engine's names).
+// A kernel is known by its name; AiterKernelFromName reads tile, split, waves and variant from it. Constants: the
+// engine of tile_model.h in two classes, kernels that split K and the others ("split_" before the engine's names).
 // Factor keys: code=<generation>, scale=<quant>/<generation>, tile=<generation>/MxNxK, cfg=<all of the name>.
 //
 // Extra knobs, -1 = not said:

@@ -28,7 +28,8 @@ TEST(AiterNames, FlyDsl) {
   EXPECT_EQ(k.tile_k, 128);
   EXPECT_EQ(k.split_k, 8);
   EXPECT_EQ(k.waves, 4);
-  const GemmKernel h = FromName("flydsl", "flydsl_hgemm_abf16_wbf16_bf16_t16x64x256x5_ks3_w1x2x1_bias0_ktail0_gm0_pft_gfx950");
+  const GemmKernel h =
+      FromName("flydsl", "flydsl_hgemm_abf16_wbf16_bf16_t16x64x256x5_ks3_w1x2x1_bias0_ktail0_gm0_pft_gfx950");
   EXPECT_EQ(Generation(h), "flydsl_hgemm");
   EXPECT_EQ(h.stages, 5);
   EXPECT_EQ(h.split_k, 3);
@@ -48,7 +49,8 @@ TEST(AiterNames, ComposableKernel) {
   EXPECT_EQ(blocks.tile_n, 256);
   EXPECT_EQ(blocks.waves, 4);
   EXPECT_EQ(blocks.split_k, 4);  // log2 of the parts
-  const GemmKernel tile = FromName("cktile", "a8w8_bpreshuffle_cktile_0x0x8x4x1x0x0x0x0x2_16x64x512_1x4x1_16x16x128_default");
+  const GemmKernel tile =
+      FromName("cktile", "a8w8_bpreshuffle_cktile_0x0x8x4x1x0x0x0x0x2_16x64x512_1x4x1_16x16x128_default");
   EXPECT_EQ(Generation(tile), "cktile_128");
   EXPECT_EQ(tile.tile_k, 512);
   EXPECT_EQ(tile.extra[kVariantA], 2);

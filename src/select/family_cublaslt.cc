@@ -20,9 +20,9 @@ constexpr double kStepBytes = 128.0;             // of K a step: one swizzled ro
 constexpr double kInstructionRows = 64.0, kInstructionColumns = 256.0;  // warp-group matrix instruction (PTX ISA)
 constexpr double kWarpTileSide = 64.0;                                  // of the older kernels, assumed
 constexpr double kResidentElements = 32768.0;                           // fp32 accumulators of a unit, older kernels
-constexpr int kLeastGridUnits = 100;  // a smaller count is that of a small problem's tiles
-constexpr double kWaveUnits = 132.0;  // of the device on which the wave counts were read
-constexpr double kSideOfUntiled = 64.0;                                 // what `other.` counts with
+constexpr int kLeastGridUnits = 100;     // a smaller count is that of a small problem's tiles
+constexpr double kWaveUnits = 132.0;     // of the device on which the wave counts were read
+constexpr double kSideOfUntiled = 64.0;  // what `other.` counts with
 
 // Units that clusters of a size fill on a device of 132 units, from the `waves` that cublasLtMatmulAlgoCheck reports
 // for algo 43 (one H200, CUDA 13.0, 2026-11-30). Index = work-groups of a cluster; sizes between take the smaller
@@ -109,11 +109,15 @@ class CublasLtModel : public FamilyModel {
     use(fmt::format("custom={}/{}", k.algo, k.custom), -1, true);
     use(fmt::format("cluster={}/{}", k.algo, k.cluster_id), -1, true);
     use(fmt::format("stages={}/{}", k.algo, k.stages_id), -1, false);
-    use(fmt::format("reduction={}/{}/{}", k.algo, k.reduction_id, k.split_k > 1 ? "split" : k.split_k < 1 ? "auto" : "one"), -1,
-        true);
+    use(fmt::format("reduction={}/{}/{}", k.algo, k.reduction_id,
+                    k.split_k > 1   ? "split"
+                    : k.split_k < 1 ? "auto"
+                                    : "one"),
+        -1, true);
     use(fmt::format("swizzle={}/{}", k.algo, k.swizzle), -1, true);
     use(fmt::format("path={}/{}/{}/{}", k.algo, k.tile_id, k.custom, k.cluster_id), -1, true);
-    if (GridUnits(k) >= kLeastGridUnits) use(fmt::format("grid={}/{}/{}", k.algo, k.cluster_id, GridUnits(k)), -1, true);
+    if (GridUnits(k) >= kLeastGridUnits)
+      use(fmt::format("grid={}/{}/{}", k.algo, k.cluster_id, GridUnits(k)), -1, true);
     for (int layout = 0; layout < kLayouts; ++layout) {
       const char* name = LayoutName(static_cast<GemmLayout>(layout));
       use(fmt::format("layout={}/{}", k.algo, name), layout, true);
@@ -148,7 +152,9 @@ class CublasLtModel : public FamilyModel {
     r.bytes_k = bytes;
 
     const double step_bytes = (tm + tn) * kStepBytes;
-    const double stages = k.stages > 0 ? k.stages : bulk ? std::clamp(std::floor(kPipelineBytes / step_bytes), 2.0, 10.0) : 4.0;
+    const double stages = k.stages > 0 ? k.stages
+                          : bulk       ? std::clamp(std::floor(kPipelineBytes / step_bytes), 2.0, 10.0)
+                                       : 4.0;
     const double flops = 2.0 * tm * tn * r.step_k;
     const double matrix = flops / (device_.matrix_rate * c[kMatrixShare]);
     r.matrix = {matrix, matrix * std::exp(c[kLayoutNN]), matrix * std::exp(c[kLayoutNT])};
@@ -156,7 +162,8 @@ class CublasLtModel : public FamilyModel {
     if (bulk) {
       // Instructions run 64 rows of one side against up to 256 of the other; the library takes the better side.
       const auto reads = [&](double rows, double columns) {
-        return (rows * std::ceil(columns / kInstructionColumns) + std::ceil(rows / kInstructionRows) * columns) * kStepBytes;
+        return (rows * std::ceil(columns / kInstructionColumns) + std::ceil(rows / kInstructionRows) * columns) *
+               kStepBytes;
       };
       const bool by_n = std::fmod(tn, kInstructionRows) == 0.0, by_m = std::fmod(tm, kInstructionRows) == 0.0;
       read = by_n && by_m ? std::min(reads(tn, tm), reads(tm, tn)) : by_m ? reads(tm, tn) : reads(tn, tm);
@@ -177,7 +184,8 @@ class CublasLtModel : public FamilyModel {
     r.seconds_per_l2_byte = 1.0 / (device_.l2_rate * c[kL2Share]);
     r.refetch = c[kRefetch];
     r.stream_k = StreamK(k);
-    r.reduction = k.reduction == SplitReduction::kInPlace || r.stream_k ? c[kInPlace] * std::sqrt(r.split) : c[kWorkspace];
+    r.reduction =
+        k.reduction == SplitReduction::kInPlace || r.stream_k ? c[kInPlace] * std::sqrt(r.split) : c[kWorkspace];
     // Written and read once each, in fp32 or (scheme 4) in the output's type, here of the operands' width.
     const double partial = k.reduction_id == 4 ? std::min(4.0, std::max(2.0, bytes)) : 4.0;
     r.seconds_per_partial = 2.0 * partial / (device_.l2_rate * c[kReductionShare]);
@@ -241,7 +249,8 @@ std::span<const ConstantSpec> ClassSpecs() {
       specs.push_back(kTileConstantSpecs[i % kTileConstantCount]);
       specs.back().name = kNames[i].c_str();
       const size_t path = i / kTileConstantCount;
-      if (path >= kIssued && i % kTileConstantCount == kMatrixShare) specs.back().initial *= path == kOther ? 0.37 : 0.6;
+      if (path >= kIssued && i % kTileConstantCount == kMatrixShare)
+        specs.back().initial *= path == kOther ? 0.37 : 0.6;
       if (path == kIssued && i % kTileConstantCount == kStep) specs.back().initial *= 2.0;
     }
     return specs;

@@ -14,10 +14,10 @@ namespace portolan {
 //   issued.   older kernels: every warp loads (algos 20 to 24, 55, 63); the only ones for misaligned rows
 //   other.    algorithms without a tile: vector products and small batched ones
 // Factor keys: algo=A, rows=A/r, columns=A/c, tile=A/T, custom=A/C, cluster=A/S, stages=A/S, reduction=A/R/P,
-// swizzle=A/W, layout=A/L, tile=A/T/L, cluster=A/S/L, path=A/T/C/S, grid=A/S/U, rank=R. The rank is the library's own order: a prior that
-// is free at run time. extra[0] = waves x 132 as the library reports it, for algo 43 the units of its persistent grid (U):
-// code paths that differ in nothing else.
-// On a device whose clusters do not fill all units the grid runs on fewer: kClusterUnits.
+// swizzle=A/W, layout=A/L, tile=A/T/L, cluster=A/S/L, path=A/T/C/S, grid=A/S/U, rank=R. The rank is the library's own
+// order: a prior that is free at run time. extra[0] = waves x 132 as the library reports it, for algo 43 the units of
+// its persistent grid (U): code paths that differ in nothing else. On a device whose clusters do not fill all units the
+// grid runs on fewer: kClusterUnits.
 extern const FamilyEntry kCublasLtFamily;
 
 struct TileSides {

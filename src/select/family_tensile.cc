@@ -13,11 +13,43 @@ namespace portolan {
 namespace {
 
 enum Constant {
-  kLaunch, kMatrixShare, kLdsExposed, kStagedExposed, kLoopClocks, kSingleBufferClocks, kNoPrefetchClocks,
-  kClusteredRead, kShortStep, kTransposedRead, kTransposedLdsRead, kNarrowRead, kWideInstruction, kOddTile,
-  kHandNN, kHandNT, kHandTN, kHandClustered, kFillExposed, kFillMiss, kHbmShare, kFirstFillShare, kEpilogueShare, kStore1, kStore2,
-  kStore4, kNonTemporalStore, kPartialFixed, kPartialShare, kPartialRows32, kPartialRows16, kPartialNonTemporal,
-  kChunkedSplit, kIdleClock, kStagger, kStreamedB, kConstantCount
+  kLaunch,
+  kMatrixShare,
+  kLdsExposed,
+  kStagedExposed,
+  kLoopClocks,
+  kSingleBufferClocks,
+  kNoPrefetchClocks,
+  kClusteredRead,
+  kShortStep,
+  kTransposedRead,
+  kTransposedLdsRead,
+  kNarrowRead,
+  kWideInstruction,
+  kOddTile,
+  kHandNN,
+  kHandNT,
+  kHandTN,
+  kHandClustered,
+  kFillExposed,
+  kFillMiss,
+  kHbmShare,
+  kFirstFillShare,
+  kEpilogueShare,
+  kStore1,
+  kStore2,
+  kStore4,
+  kNonTemporalStore,
+  kPartialFixed,
+  kPartialShare,
+  kPartialRows32,
+  kPartialRows16,
+  kPartialNonTemporal,
+  kChunkedSplit,
+  kIdleClock,
+  kStagger,
+  kStreamedB,
+  kConstantCount
 };
 
 // Initial values: instruction and data-sheet arithmetic; nothing of gfx950 is in them.
@@ -35,7 +67,8 @@ constexpr std::array<ConstantSpec, kConstantCount> kSpecs = {{
     {"transposed_lds_read", 0.1, 0.001, 3.0, "the same with transposed LDS"},
     {"narrow_read", 0.1, 0.001, 0.5, "share of the matrix clocks: global reads under 16 bytes"},
     {"wide_instruction", 0.0, -0.2, 0.2, "share of the loop: 32x32 instructions against 16x16"},
-    {"odd_tile", 0.14, 0.001, 1.0, "share of the matrix clocks: tile side no multiple of 128 along the contiguous axis"},
+    {"odd_tile", 0.14, 0.001, 1.0,
+     "share of the matrix clocks: tile side no multiple of 128 along the contiguous axis"},
     {"hand_nn_clocks", 60.0, 1.0, 800.0, "clocks an iteration of a hand-scheduled loop, NN"},
     {"hand_nt_clocks", 60.0, 1.0, 800.0, "the same, NT"},
     {"hand_tn_clocks", 60.0, 1.0, 800.0, "the same, TN"},
@@ -68,16 +101,10 @@ constexpr int kDefaultSwizzle = 8;           // WGM of every kernel in hipBLASLt
 double Fourth(double x) { return (x * x) * (x * x); }
 double FourthRoot(double x) { return std::sqrt(std::sqrt(x)); }
 
-// Largest power of two that divides x and is at most `most` (a power of two).
-int64_t LowBit(int64_t x, int64_t most) {
-  const int64_t both = x | most;
-  return both & -both;
-}
-
 // A kernel with all that does not depend on the problem worked out. Layout index: GemmLayout.
 struct Ready {
   double tile_0 = 1, tile_1 = 1, step = 1;
-  std::array<double, 3> matrix{}, extra{};  // s an iteration
+  std::array<double, 3> matrix{}, extra{};                                                 // s an iteration
   double first_fill = 0, epilogue = 0, partial = 0, partial_fixed = 0, chunked_split = 0;  // s a tile
   double factor = 1, swizzle = 8;
   bool stream_k = false, supported = false;
@@ -115,8 +142,9 @@ class TensileModel : public FamilyModel {
     r.tile_1 = std::max<int>(1, k.tile_m);
     r.step = std::max<int>(1, k.tile_k);
     const bool one_buffer = k.extra[kOneLdsBuffer] == 1;
-    r.supported = k.tile_n > 0 && k.tile_m > 0 && k.tile_k > 0 &&
-                  (r.tile_0 + r.tile_1) * r.step * bytes * (one_buffer ? 1.0 : 2.0) <= std::max(1.0, shared_memory_) * 1.1;
+    r.supported =
+        k.tile_n > 0 && k.tile_m > 0 && k.tile_k > 0 &&
+        (r.tile_0 + r.tile_1) * r.step * bytes * (one_buffer ? 1.0 : 2.0) <= std::max(1.0, shared_memory_) * 1.1;
     r.stream_k = k.stream_k > 0;
     r.swizzle = k.swizzle > 0 ? k.swizzle : kDefaultSwizzle;
     r.order = k.xcd_mapping > 1 ? WorkGroupOrder::kChunked : WorkGroupOrder::kRoundRobin;
@@ -129,8 +157,8 @@ class TensileModel : public FamilyModel {
     const double wave_1 = k.wave_tile_m > 0 ? k.wave_tile_m * instruction : r.tile_1 / 2.0;
     const double read_0 = waves * wave_0 * r.step * bytes / kLdsBytesPerClock;
     const double read_1 = waves * wave_1 * r.step * bytes / kLdsBytesPerClock;
-    const double staged = ((k.direct_to_lds_a == 1 ? 0.0 : r.tile_0) + (k.direct_to_lds_b == 1 ? 0.0 : r.tile_1)) * r.step *
-                          bytes / kLdsBytesPerClock;
+    const double staged = ((k.direct_to_lds_a == 1 ? 0.0 : r.tile_0) + (k.direct_to_lds_b == 1 ? 0.0 : r.tile_1)) *
+                          r.step * bytes / kLdsBytesPerClock;
     const bool narrow = (k.global_read_a > 0 && k.global_read_a * bytes < 16.0) ||
                         (k.global_read_b > 0 && k.global_read_b * bytes < 16.0);
     const double transposed = k.extra[kTransposeLds] > 0 ? c_[kTransposedLdsRead] : c_[kTransposedRead];
@@ -144,7 +172,9 @@ class TensileModel : public FamilyModel {
       if (!b_along_k && std::fmod(r.tile_1, kLineElements) > 0.0) odd += c_[kOddTile];
       double clocks = 0.0;
       if (k.hand_scheduled == 1) {
-        clocks = c_[a_along_k ? kHandTN : b_along_k ? kHandNN : kHandNT] +
+        clocks = c_[a_along_k   ? kHandTN
+                    : b_along_k ? kHandNN
+                                : kHandNT] +
                  (k.extra[kClusterLocalRead] == 1 ? c_[kHandClustered] * c_[kHandNN] : 0.0) + odd * matrix_clocks;
       } else {
         clocks = c_[kLdsExposed] * (read_0 + read_1) + c_[kStagedExposed] * staged + c_[kLoopClocks];
@@ -215,8 +245,7 @@ class TensileModel : public FamilyModel {
     const double mall = iterations * (panels.rows * r.tile_0 + panels.columns * r.tile_1) * r.step * bytes * dies_ /
                         mall_rate_ * c_[kFillExposed] * (1.0 + c_[kFillMiss] * miss);
     const double loop = matrix + lds + mall;
-    const double hbm =
-        batch * (m * k * SizeOf(p.b).value + n * k * bytes + m * n * SizeOf(p.d).value) / hbm_;
+    const double hbm = batch * (m * k * SizeOf(p.b).value + n * k * bytes + m * n * SizeOf(p.d).value) / hbm_;
     const double body = hbm > 0.2 * loop ? FourthRoot(Fourth(loop) + Fourth(hbm)) : loop;
     const double epilogue = segments * r.epilogue * SizeOf(p.d).value;
     const double prologue = segments * grid * r.first_fill;
@@ -321,57 +350,24 @@ void ReadTensile(CsvRow& row, GemmKernel* kernel) {
   kernel->swizzle = number("wgm", 0);
   kernel->xcd_mapping = number("wgm_xcc", 0);
   kernel->hand_scheduled = small("cms", 0);
-  constexpr std::pair<TensileKnob, const char*> kKnobs[] = {
-      {kClusterLocalRead, "clr"},   {kTransposeLds, "tlds"},  {kOneLdsBuffer, "one_lds_buf"},
-      {kStaggerU, "stagger_u"},     {kStaggerStride, "stagger_stride"}, {kNonTemporalA, "nt_a"},
-      {kNonTemporalB, "nt_b"},      {kNonTemporalD, "nt_d"},  {kScheduleIterAlg, "sia"},
-      {kElementsPerBatchedStore, "nepbs"}, {kLdsPadA, "lpa"}, {kLdsPadB, "lpb"}};
+  constexpr std::pair<TensileKnob, const char*> kKnobs[] = {{kClusterLocalRead, "clr"},
+                                                            {kTransposeLds, "tlds"},
+                                                            {kOneLdsBuffer, "one_lds_buf"},
+                                                            {kStaggerU, "stagger_u"},
+                                                            {kStaggerStride, "stagger_stride"},
+                                                            {kNonTemporalA, "nt_a"},
+                                                            {kNonTemporalB, "nt_b"},
+                                                            {kNonTemporalD, "nt_d"},
+                                                            {kScheduleIterAlg, "sia"},
+                                                            {kElementsPerBatchedStore, "nepbs"},
+                                                            {kLdsPadA, "lpa"},
+                                                            {kLdsPadB, "lpb"}};
   for (const auto& [knob, column] : kKnobs) kernel->extra[knob] = number(column, -1);
 }
 
 }  // namespace
 
-double StreamKGrid(double tiles, double iterations, double units) {
-  if (tiles > units) {
-    const double full = std::floor(tiles / units);
-    for (const double fraction : {0.0, 1.0 / 2.0, 1.0 / 8.0, 1.0 / 5.0, 1.0 / 4.0, 1.0 / 3.0}) {
-      const double grid = std::floor(tiles / (full + fraction) + 0.5);
-      if (grid <= units) return grid;
-    }
-    return units;
-  }
-  for (const double factor : {8.0, 6.0, 4.0, 3.0, 2.0}) {
-    if (tiles * factor <= units && iterations >= 8.0 * factor) return tiles * factor;
-  }
-  return std::max(1.0, tiles);
-}
-
-DiePanels PanelsOfDie(double tiles_0, double tiles_1, double grid, double parts, double swizzle, double dies,
-                      WorkGroupOrder order) {
-  const double groups = std::max(1.0, grid / dies);  // work-groups of one die
-  const double wide = std::min(swizzle, tiles_1);
-  DiePanels panels;
-  if (order == WorkGroupOrder::kChunked || dies <= 1.0) {
-    const double tiles = std::max(1.0, groups / parts);
-    const double columns = std::min(wide, tiles);
-    const double rows = std::min(std::max(1.0, tiles / columns), tiles_0);
-    const double blocks = std::max(1.0, tiles / (columns * rows));
-    panels.rows = rows * parts;
-    panels.columns = columns * blocks * parts;
-  } else {
-    // Work-groups of a die are `stride` tiles apart, all on the same part of K.
-    const auto stride = static_cast<int64_t>(std::max(1.0, dies / std::min(parts, dies)));
-    const auto width = static_cast<int64_t>(wide);
-    const double columns = std::max(1.0, wide / static_cast<double>(LowBit(width, LowBit(stride, 64))));
-    const double rows = std::min(tiles_0, std::max(1.0, groups / columns));
-    const double blocks = std::min(std::max(1.0, groups / (columns * rows)), std::ceil(tiles_1 / wide));
-    panels.rows = rows;
-    panels.columns = columns * blocks;
-  }
-  return panels;
-}
-
-const FamilyEntry kTensileFamily = {KernelFamily::kTensile, kSpecs,      MakeTensile,
-                                    "mt0",                  ReadTensile, FitMethod::kInsideLists};
+const FamilyEntry kTensileFamily = {KernelFamily::kTensile, kSpecs, MakeTensile, "mt0", ReadTensile,
+                                    FitMethod::kInsideLists};
 
 }  // namespace portolan

@@ -9,7 +9,8 @@ namespace portolan {
 // Kernels of the Tensile generator, as hipBLASLt and rocBLAS ship them. All work-groups of a persistent (stream-K) grid
 // run the same loop; a unit holds one of them. Seconds, C = matrix clocks of the sustained clock, u = usable units:
 //   matrix   iterations x 2 tile_n tile_m tile_k / (matrix_share x sustained rate of a unit)
-//   lds      iterations x (lds_exposed x LDS read clocks + staged_exposed x LDS write clocks of operands that go through
+//   lds      iterations x (lds_exposed x LDS read clocks + staged_exposed x LDS write clocks of operands that go
+//   through
 //            registers + fixed clocks: loop, single buffer, no local prefetch, transposed reads ...); a hand-scheduled
 //            loop (CMS) replaces all of it by one constant a layout
 //   mall     fill_exposed x bytes that the dies' L2s draw from the memory-side cache (HBM where there is none): every
@@ -20,10 +21,10 @@ namespace portolan {
 //   total  = launch + prologue + ((matrix + lds + mall)^4 + hbm^4)^(1/4) + epilogue + split
 // Stream-K grids follow hipBLASLt's rule (ROCm/rocm-libraries shared/origami, streamk.cpp): StreamKGrid below.
 //
-// Tiles and knobs are BLAS's (column-major): tile_n = mt0, tile_m = mt1; a and b in vector widths, direct-to-LDS and hints
-// are BLAS's A (= the row-major B) and B. Extra knobs, -1 = not said:
+// Tiles and knobs are BLAS's (column-major): tile_n = mt0, tile_m = mt1; a and b in vector widths, direct-to-LDS and
+// hints are BLAS's A (= the row-major B) and B. Extra knobs, -1 = not said:
 enum TensileKnob {
-  kRowsAtOnce,       // first number of the work-group, "64x4x1": rows of D that a wave column stores together
+  kRowsAtOnce,  // first number of the work-group, "64x4x1": rows of D that a wave column stores together
   kClusterLocalRead,
   kTransposeLds,
   kOneLdsBuffer,

@@ -50,14 +50,14 @@ std::unique_ptr<FamilyModel> Model(const Accelerator& accelerator) {
 }
 
 TEST(StreamKGrid, HandSums) {
-  EXPECT_EQ(StreamKGrid(512, 64, 256), 256);   // two whole tiles each
-  EXPECT_EQ(StreamKGrid(384, 64, 256), 256);   // 384 / 1.5
-  EXPECT_EQ(StreamKGrid(592, 56, 256), 237);   // 592 / 2.5 = 236.8
-  EXPECT_EQ(StreamKGrid(448, 64, 256), 256);   // 448 / 1.75: no fraction fits
-  EXPECT_EQ(StreamKGrid(112, 56, 256), 224);   // two parts
-  EXPECT_EQ(StreamKGrid(196, 32, 256), 196);   // 392 would not fit
-  EXPECT_EQ(StreamKGrid(56, 32, 256), 224);    // four parts of 8 iterations
-  EXPECT_EQ(StreamKGrid(56, 24, 256), 168);    // three parts of 8: four would leave 6
+  EXPECT_EQ(StreamKGrid(512, 64, 256), 256);  // two whole tiles each
+  EXPECT_EQ(StreamKGrid(384, 64, 256), 256);  // 384 / 1.5
+  EXPECT_EQ(StreamKGrid(592, 56, 256), 237);  // 592 / 2.5 = 236.8
+  EXPECT_EQ(StreamKGrid(448, 64, 256), 256);  // 448 / 1.75: no fraction fits
+  EXPECT_EQ(StreamKGrid(112, 56, 256), 224);  // two parts
+  EXPECT_EQ(StreamKGrid(196, 32, 256), 196);  // 392 would not fit
+  EXPECT_EQ(StreamKGrid(56, 32, 256), 224);   // four parts of 8 iterations
+  EXPECT_EQ(StreamKGrid(56, 24, 256), 168);   // three parts of 8: four would leave 6
 }
 
 TEST(PanelsOfDie, HandSums) {
@@ -80,8 +80,8 @@ TEST(PanelsOfDie, HandSums) {
 }
 
 TEST(Tensile, MatrixTermByHand) {
-  // 8192 x 8192 x 6400: 1024 tiles on 256 units, 4 x 100 iterations of 2 x 256 x 256 x 64 flops at 4.096 Tflop/s a unit:
-  // 400 x 8388608 / 4.096e12 = 819.2 us.
+  // 8192 x 8192 x 6400: 1024 tiles on 256 units, 4 x 100 iterations of 2 x 256 x 256 x 64 flops at 4.096 Tflop/s a
+  // unit: 400 x 8388608 / 4.096e12 = 819.2 us.
   const KernelTerms terms = Model(EightDies())->Score(Product(8192, 8192, 6400), Square());
   EXPECT_NEAR(terms.matrix, 819.2e-6, 0.1e-6);
   EXPECT_DOUBLE_EQ(terms.split_reduction, 0.0);

@@ -17,9 +17,9 @@ std::optional<KernelFamily> ParseKernelFamily(std::string_view name);
 
 // How the parts of a split product are put together.
 enum class SplitReduction : uint8_t {
-  kNone,      // one part
-  kAtomic,    // fp32 atomics into a cleared fp32 output, then a conversion pass
-  kInPlace,   // one part after the other adds to the output
+  kNone,       // one part
+  kAtomic,     // fp32 atomics into a cleared fp32 output, then a conversion pass
+  kInPlace,    // one part after the other adds to the output
   kWorkspace,  // partial sums go through a workspace, added by the last part or by a second kernel
 };
 
@@ -39,11 +39,11 @@ struct GemmKernel {
   int16_t cluster_m = 1, cluster_n = 1;      // work-groups that share operands by multicast
   int16_t split_k = 1;                       // parts of K; 0 and -1 = not set, the kernel chooses
   SplitReduction reduction = SplitReduction::kNone;
-  int8_t stream_k = 0;       // 0 = no; otherwise the library's stream-K mode
-  int8_t persistent = 0;     // 1: as many work-groups as units, each walks over tiles
+  int8_t stream_k = 0;        // 0 = no; otherwise the library's stream-K mode
+  int8_t persistent = 0;      // 1: as many work-groups as units, each walks over tiles
   int8_t hand_scheduled = 0;  // 1: main loop in hand-ordered assembly (Tensile CMS, aiter asm)
-  int16_t swizzle = 0;       // Triton GROUP_M, cuBLASLt swizzle id, Tensile work-group mapping (WGM)
-  int16_t xcd_mapping = 0;   // Tensile WGMXCC
+  int16_t swizzle = 0;        // Triton GROUP_M, cuBLASLt swizzle id, Tensile work-group mapping (WGM)
+  int16_t xcd_mapping = 0;    // Tensile WGMXCC
 
   // Vector widths in elements: global read, local read, store and register.
   int8_t global_read_a = 0, global_read_b = 0, local_read = 0, store_vector = 0, vector_a = 0, vector_b = 0;

@@ -20,7 +20,9 @@ double Median(std::vector<double>& values) {
   return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
-Result<const Accelerator*> Chip(const Catalogue& hardware, const std::string& id) { return hardware.FindAccelerator(id); }
+Result<const Accelerator*> Chip(const Catalogue& hardware, const std::string& id) {
+  return hardware.FindAccelerator(id);
+}
 
 // Index of each kernel id of a catalogue.
 std::unordered_map<std::string, size_t> ByName(const std::vector<std::string>& ids) {
@@ -75,7 +77,7 @@ Result<std::vector<MeasuredList>> ReadAiterTables(const std::string& data_dir, c
 
   struct Part {
     MeasuredList list;
-    std::map<std::string, int> problems;                          // signature -> list
+    std::map<std::string, int> problems;                               // signature -> list
     std::map<std::pair<int, std::string>, std::vector<double>> times;  // (list, kernel) -> seconds
     std::map<std::pair<int, std::string>, size_t> first;
   };

@@ -19,8 +19,8 @@ struct MeasuredList {
   std::vector<CalibrationRow> rows;
 };
 
-// The Tensile client sweep on MI350X: gemm/mi350x_tensile_{shapes,kernels,times}.csv under `data_dir`, joined on shape_id
-// and kernel_id; the median over passes of one kernel on one shape.
+// The Tensile client sweep on MI350X: gemm/mi350x_tensile_{shapes,kernels,times}.csv under `data_dir`, joined on
+// shape_id and kernel_id; the median over passes of one kernel on one shape.
 Result<MeasuredList> ReadTensileSweep(const std::string& data_dir, const Catalogue& hardware);
 
 // aiter's tuned-GEMM tables: gemm/amd_aiter_winners.csv with the names of amd_aiter_kernels.csv, one list a chip and

@@ -28,9 +28,8 @@ Estimate Kernel(double fixed, double throughput, double run) {
 }
 
 void FastestFirst(std::vector<RankedVariant>* variants) {
-  std::stable_sort(variants->begin(), variants->end(), [](const RankedVariant& a, const RankedVariant& b) {
-    return a.estimate.total < b.estimate.total;
-  });
+  std::stable_sort(variants->begin(), variants->end(),
+                   [](const RankedVariant& a, const RankedVariant& b) { return a.estimate.total < b.estimate.total; });
 }
 
 }  // namespace
@@ -41,15 +40,16 @@ std::vector<RankedVariant> RankEmbeddingBackward(const EmbeddingShape& shape, co
   const double tables = std::max<double>(1.0, static_cast<double>(shape.tables));
   const double warp = shape.lookups * (kWarpLookupSeconds + kWarpColumnSeconds * columns) / speed;
   const double cta = shape.lookups * std::max(kCtaLookupSeconds, kCtaColumnSeconds * columns) / speed;
-  const double run = std::min(shape.lookups / tables, kCtaRunLookups) *
-                     (kCtaRunLookupSeconds + kCtaRunColumnSeconds * columns);
+  const double run =
+      std::min(shape.lookups / tables, kCtaRunLookups) * (kCtaRunLookupSeconds + kCtaRunColumnSeconds * columns);
   std::vector<RankedVariant> variants = {{"cta", Kernel(kCtaFixedSeconds, cta, run)},
                                          {"warp", Kernel(kWarpFixedSeconds, warp, 0.0)}};
   FastestFirst(&variants);
   return variants;
 }
 
-std::vector<RankedVariant> RankAttention(const AttentionShape& shape, AttentionPass pass, const Accelerator& accelerator) {
+std::vector<RankedVariant> RankAttention(const AttentionShape& shape, AttentionPass pass,
+                                         const Accelerator& accelerator) {
   std::vector<RankedVariant> variants;
   constexpr std::pair<const char*, AttentionImplementation> kAll[] = {
       {"vendor", AttentionImplementation::kVendorTuned},

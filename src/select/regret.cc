@@ -66,7 +66,8 @@ const char* ProblemClass(const GemmProblem& p) {
   return flops >= 1e12 ? "large" : "medium";
 }
 
-Result<Accelerator> WithheldAccelerator(const Catalogue& hardware, const std::string& id, const std::string& relative_id) {
+Result<Accelerator> WithheldAccelerator(const Catalogue& hardware, const std::string& id,
+                                        const std::string& relative_id) {
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* chip, hardware.FindAccelerator(id));
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* relative, hardware.FindAccelerator(relative_id));
   Accelerator scaled = *chip;
@@ -85,13 +86,15 @@ Result<Accelerator> WithheldAccelerator(const Catalogue& hardware, const std::st
   return scaled;
 }
 
-RegretSet ScoreRegret(const std::string& name, std::span<const CalibrationRow> rows, std::span<const double> predicted) {
+RegretSet ScoreRegret(const std::string& name, std::span<const CalibrationRow> rows,
+                      std::span<const double> predicted) {
   RegretSet set;
   set.name = name;
   set.all = Regret(rows, predicted);
   std::map<std::string, std::pair<std::vector<CalibrationRow>, std::vector<double>>> by_class;
   struct List {
-    double best = std::numeric_limits<double>::infinity(), chosen = 0.0, least = std::numeric_limits<double>::infinity();
+    double best = std::numeric_limits<double>::infinity(), chosen = 0.0,
+           least = std::numeric_limits<double>::infinity();
   };
   std::map<int, List> lists;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -186,18 +189,15 @@ nlohmann::ordered_json RegretJson(const RegretReport& report) {
   }
   json["absolute"] = nlohmann::ordered_json::array();
   for (const AbsoluteSet& set : report.absolute) {
-    json["absolute"].push_back({{"name", set.name},
-                                {"n", set.n},
-                                {"bias", set.bias},
-                                {"median_error", set.median},
-                                {"p90_error", set.p90}});
+    json["absolute"].push_back(
+        {{"name", set.name}, {"n", set.n}, {"bias", set.bias}, {"median_error", set.median}, {"p90_error", set.p90}});
   }
   return json;
 }
 
 std::string ShowRegret(const RegretReport& report) {
-  std::string text = fmt::format("{:<34} {:>6} {:>8} {:>7} {:>7}  {}\n", "best / chosen time", "n", "geomean", "p10", "worst",
-                                 "constants");
+  std::string text = fmt::format("{:<34} {:>6} {:>8} {:>7} {:>7}  {}\n", "best / chosen time", "n", "geomean", "p10",
+                                 "worst", "constants");
   const auto line = [&](const std::string& name, const RegretSummary& r, const std::string& note) {
     text += fmt::format("{:<34} {:>6} {:>8.4f} {:>7.4f} {:>7.3f}{}{}\n", name, r.n, r.geomean, r.p10, r.worst,
                         note.empty() ? "" : "  ", note);
@@ -207,10 +207,11 @@ std::string ShowRegret(const RegretReport& report) {
     if (set.classes.size() < 2) continue;
     for (const auto& [name, summary] : set.classes) line("  " + name, summary, "");
   }
-  text += fmt::format("\n{:<34} {:>6} {:>8} {:>7} {:>7}\n", "error of the best kernel's time", "n", "bias", "median", "p90");
+  text += fmt::format("\n{:<34} {:>6} {:>8} {:>7} {:>7}\n", "error of the best kernel's time", "n", "bias", "median",
+                      "p90");
   for (const AbsoluteSet& set : report.absolute) {
-    text += fmt::format("{:<34} {:>6} {:>+7.1f}% {:>6.1f}% {:>6.1f}%\n", set.name, set.n, 100 * set.bias, 100 * set.median,
-                        100 * set.p90);
+    text += fmt::format("{:<34} {:>6} {:>+7.1f}% {:>6.1f}% {:>6.1f}%\n", set.name, set.n, 100 * set.bias,
+                        100 * set.median, 100 * set.p90);
   }
   return text;
 }

@@ -51,11 +51,12 @@ RegretSet ScoreRegret(const std::string& name, std::span<const CalibrationRow> r
 // The chip as if nothing had been measured on it: its data sheet, and for every sustained rate and fixed time what the
 // relative keeps of its own peak (matrix rates of peak_matrix; HBM and the memory-side cache of hbm_peak; L2 of units x
 // clock).
-Result<Accelerator> WithheldAccelerator(const Catalogue& hardware, const std::string& id, const std::string& relative_id);
+Result<Accelerator> WithheldAccelerator(const Catalogue& hardware, const std::string& id,
+                                        const std::string& relative_id);
 
 // Every data set under `data_dir` (its folder gemm/): the H200 lists, the Tensile sweep with `constants` and again with
-// uncalibrated ones on WithheldAccelerator (nothing of gfx950), aiter's tables (lists of 4 kernels or more, pooled and by part), and the absolute errors. An error
-// names the file that is missing or wrong.
+// uncalibrated ones on WithheldAccelerator (nothing of gfx950), aiter's tables (lists of 4 kernels or more, pooled and
+// by part), and the absolute errors. An error names the file that is missing or wrong.
 Result<RegretReport> ScoreMeasuredData(const std::string& data_dir, const Catalogue& hardware,
                                        const std::vector<FamilyConstants>& constants);
 

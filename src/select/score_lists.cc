@@ -39,7 +39,8 @@ std::vector<std::vector<size_t>> Pairs(const ProblemList& problems, const Kernel
     if (kernels.tied_by_id) {
       if (const auto found = by_id.find(problems.ids[i]); found != by_id.end()) pairs[i] = found->second;
     } else if (kernels.tied_by_size) {
-      if (const auto found = by_size.find(SizesOf(problems.problems[i])); found != by_size.end()) pairs[i] = found->second;
+      if (const auto found = by_size.find(SizesOf(problems.problems[i])); found != by_size.end())
+        pairs[i] = found->second;
     }
   }
   return pairs;

@@ -36,10 +36,11 @@ uint64_t Hash(const GemmProblem& p) {
   hash = Mix(hash, static_cast<uint64_t>(p.batch) ^ static_cast<uint64_t>(p.groups) << 40);
   hash = Mix(hash, static_cast<uint64_t>(p.lda) ^ static_cast<uint64_t>(p.ldb) << 32);
   hash = Mix(hash, static_cast<uint64_t>(p.ldc) ^ static_cast<uint64_t>(p.ldd) << 32);
-  const uint64_t kinds = static_cast<uint64_t>(p.layout) | static_cast<uint64_t>(p.a) << 4 | static_cast<uint64_t>(p.b) << 8 |
-                         static_cast<uint64_t>(p.c) << 12 | static_cast<uint64_t>(p.d) << 16 |
-                         static_cast<uint64_t>(p.compute) << 20 | static_cast<uint64_t>(p.epilogue) << 24 |
-                         static_cast<uint64_t>(p.inputs) << 28 | static_cast<uint64_t>(p.pointer_alignment_bytes) << 32;
+  const uint64_t kinds = static_cast<uint64_t>(p.layout) | static_cast<uint64_t>(p.a) << 4 |
+                         static_cast<uint64_t>(p.b) << 8 | static_cast<uint64_t>(p.c) << 12 |
+                         static_cast<uint64_t>(p.d) << 16 | static_cast<uint64_t>(p.compute) << 20 |
+                         static_cast<uint64_t>(p.epilogue) << 24 | static_cast<uint64_t>(p.inputs) << 28 |
+                         static_cast<uint64_t>(p.pointer_alignment_bytes) << 32;
   return Mix(Mix(hash, kinds), static_cast<uint64_t>(p.usable_units));
 }
 
@@ -73,8 +74,9 @@ struct Slot {
 };
 
 std::array<uint64_t, Slot::kAnswer> Pack(const RankedKernel& r) {
-  const double values[] = {r.time.value,           r.estimate.compute.value, r.estimate.memory.value,
-                           r.estimate.launch.value, r.estimate.total.value,   r.confidence};
+  const double values[] = {
+      r.time.value, r.estimate.compute.value, r.estimate.memory.value, r.estimate.launch.value, r.estimate.total.value,
+      r.confidence};
   std::array<uint64_t, Slot::kAnswer> words{static_cast<uint64_t>(r.index + 1)};
   std::memcpy(words.data() + 1, values, sizeof(values));
   return words;
@@ -193,8 +195,8 @@ Result<Selector> Selector::Create(const Accelerator& accelerator, KernelCatalogu
                                                            catalogue.kernels.size(), kMostKernels));
   }
   if (catalogue.ids.size() != catalogue.kernels.size()) {
-    return MakeError(ErrorCode::kInvalidValue, fmt::format("{} kernels, but {} names", catalogue.kernels.size(),
-                                                           catalogue.ids.size()));
+    return MakeError(ErrorCode::kInvalidValue,
+                     fmt::format("{} kernels, but {} names", catalogue.kernels.size(), catalogue.ids.size()));
   }
   auto impl = std::make_unique<Impl>();
   impl->accelerator = accelerator;
@@ -222,8 +224,8 @@ Result<Selector> Selector::Create(const Accelerator& accelerator, KernelCatalogu
       Impl::Part fresh;
       fresh.family = kernel.family;
       fresh.compute = kernel.compute;
-      fresh.model = first ? std::shared_ptr<const FamilyModel>(
-                                family->make(accelerator, PickConstants(all, kernel.family, kernel.compute, accelerator)))
+      fresh.model = first ? std::shared_ptr<const FamilyModel>(family->make(
+                                accelerator, PickConstants(all, kernel.family, kernel.compute, accelerator)))
                           : part->model;
       impl->parts.push_back(std::move(fresh));
       part = impl->parts.rbegin();
@@ -294,7 +296,8 @@ size_t Selector::Rank(const GemmProblem& problem, std::span<RankedKernel> ranked
   for (size_t i = kept; i-- > 0;) {
     const double leader = ranked[0].time.value;
     const double next = kept > 1 ? ranked[1].time.value : 0.0;
-    const double confidence = i == 0 ? 0.0 : 1.0 - HoldsAgainst(std::log(ranked[i].time.value / leader) - 2.0 * kGoodEnough);
+    const double confidence =
+        i == 0 ? 0.0 : 1.0 - HoldsAgainst(std::log(ranked[i].time.value / leader) - 2.0 * kGoodEnough);
     RankedKernel answer = impl_->Answer(problem, ranked[i].index, ranked[i].time.value, i == 0 ? next : 0.0);
     if (i > 0) answer.confidence = confidence;
     ranked[i] = answer;
@@ -308,9 +311,7 @@ std::vector<RankedKernel> Selector::Rank(const GemmProblem& problem, int k) cons
   return ranked;
 }
 
-KernelTerms Selector::Explain(const GemmProblem& problem, int32_t index) const {
-  return impl_->Terms(problem, index);
-}
+KernelTerms Selector::Explain(const GemmProblem& problem, int32_t index) const { return impl_->Terms(problem, index); }
 
 const KernelCatalogue& Selector::catalogue() const { return impl_->catalogue; }
 const Accelerator& Selector::accelerator() const { return impl_->accelerator; }

@@ -175,7 +175,8 @@ TEST(SelectorTest, FastEnough) {
   });
   const double scale = std::max(1.0, reference / 10e-6);  // a slow or busy machine
   int64_t sum = 0;
-  const double cold = BestOf(20, 50, [&](int i) { sum += selector.BestUncached(Product(1024 + 64 * i, 1024, 512)).index; });
+  const double cold =
+      BestOf(20, 50, [&](int i) { sum += selector.BestUncached(Product(1024 + 64 * i, 1024, 512)).index; });
   const double cached = BestOf(20, 5000, [&](int) { sum += selector.Best(Product(4096, 1024, 512)).index; });
   RecordProperty("reference_us", std::to_string(reference * 1e6));
   RecordProperty("cold_us", std::to_string(cold * 1e6));

@@ -8,8 +8,9 @@
 namespace portolan {
 
 // Where the time of one kernel goes, all in seconds. The six terms of the main loop overlap; the others add up:
-//   total = launch + prologue + main_loop + wave_quantisation + epilogue + split_reduction + clearing + clock + residual
-//   main_loop = Overlap(matrix, lds, l2, mall, hbm, latency): their maximum, or a little more (each family says which)
+//   total = launch + prologue + main_loop + wave_quantisation + epilogue + split_reduction + clearing + clock +
+//   residual main_loop = Overlap(matrix, lds, l2, mall, hbm, latency): their maximum, or a little more (each family
+//   says which)
 // A family fills what it models and leaves the rest zero.
 struct KernelTerms {
   double launch = 0.0;    // start of the grid to the first instruction, and the drain of the last
@@ -27,7 +28,7 @@ struct KernelTerms {
   double split_reduction = 0.0;    // partial sums of split-K or stream-K
   double clearing = 0.0;           // clearing an fp32 output before, and converting it after, atomic split-K
   double clock = 0.0;              // what the main loop loses because the clock falls under load
-  double residual = 0.0;  // calibrated (signed): what kernels of this code path take beyond the terms above
+  double residual = 0.0;           // calibrated (signed): what kernels of this code path take beyond the terms above
   double total = 0.0;
 };
 
@@ -43,7 +44,8 @@ Estimate EstimateOf(const KernelTerms& terms);
 double TileCount(const GemmProblem& problem, const GemmKernel& kernel);
 
 // Seconds to clear an fp32 output of M N batch elements and to convert it to `d`: two streaming kernels,
-//   2 x 1.2 us + 4 MN / hbm + 4 MN / r + size(d) MN / hbm, r = the L2 rate while the buffer fits half of the L2, else hbm
+//   2 x 1.2 us + 4 MN / hbm + 4 MN / r + size(d) MN / hbm, r = the L2 rate while the buffer fits half of the L2, else
+//   hbm
 double ClearAndConvertSeconds(const GemmProblem& problem, const Accelerator& accelerator);
 
 }  // namespace portolan

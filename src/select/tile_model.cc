@@ -42,7 +42,9 @@ namespace {
 
 constexpr double kSharedBytesPerClock = 128.0;  // NVIDIA, every generation described so far
 constexpr double kOverlapWait = 1.0 / 3.0;
-constexpr double kFitStart = 25e6 / 62.9e6, kFitEnd = 45e6 / 62.9e6;  // shares of the L2 between which operands fall out
+constexpr double kBelowFloor = 0.01;
+constexpr double kFitStart = 25e6 / 62.9e6,
+                 kFitEnd = 45e6 / 62.9e6;  // shares of the L2 between which operands fall out
 
 double Fourth(double x) {
   const double square = x * x;
@@ -64,20 +66,20 @@ double SmallExp(double x) {
   return e * e;
 }
 
-double Dot(const std::array<double, kSlopeCount>& a, const std::array<double, kSlopeCount>& b) {
+double Dot(const std::array<float, kSlopeCount>& a, const std::array<double, kSlopeCount>& b) {
   double sum = 0.0;
-  for (size_t i = 0; i < kSlopeCount; ++i) sum += a[i] * b[i];
+  for (size_t i = 0; i < kSlopeCount; ++i) sum += static_cast<double>(a[i]) * b[i];
   return sum;
 }
 
 // kTerms: fill every field, or only total.
 template <bool kTerms>
-inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, const TileDevice& device, KernelRegime* regime) {
+inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, KernelRegime* regime) {
   KernelTerms t;
   double rows = CeilTimes(p.m, k.inv_tile_m);
   double columns = CeilTimes(p.n, k.inv_tile_n);
-  if (k.cluster_m > 1.0) rows = std::ceil(rows / k.cluster_m) * k.cluster_m;
-  if (k.cluster_n > 1.0) columns = std::ceil(columns / k.cluster_n) * k.cluster_n;
+  if (k.cluster_m > 1.0) rows = CeilTimes(rows, 1.0 / k.cluster_m) * k.cluster_m;
+  if (k.cluster_n > 1.0) columns = CeilTimes(columns, 1.0 / k.cluster_n) * k.cluster_n;
   double tiles = rows * columns * p.batch;
   if (p.uneven_groups > 0.0) {
     GemmKernel shape;
@@ -115,7 +117,7 @@ inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, const Til
     out = full * k.occupancy * epilogue;
   }
   if (left > 0.5 && !cut) {
-    const double resident = std::ceil(left / units - 1e-9);
+    const double resident = CeilTimes(left, 1.0 / units);
     loop += steps * FourthRoot(Fourth(resident) * shared + chain);
     fixed += k.prologue;
     out += resident * epilogue;
@@ -138,19 +140,27 @@ inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, const Til
   const double reduction = k.split > 1.0 ? k.reduction + k.seconds_per_partial * p.m * p.n * p.batch * k.split
                            : cut         ? k.reduction
                                          : 0.0;
-  const double clearing = k.atomic ? ClearAndConvertSeconds(*p.source, device.accelerator) : 0.0;
+  const double clearing = k.atomic ? p.clearing : 0.0;
 
   KernelRegime r;
-  r.depth = steps / (steps + 16.0);
-  r.fill = waves / (waves + 1.0);
-  r.traffic = hbm / (hbm + busiest);
+  // Two fractions a division: x / a and y / b from 1 / (a b).
   const double rounds = left > 0.5 ? full + 1.0 : full;
-  r.tail = (rounds - waves) / rounds;
-  r.breadth = columns / (columns + 4.0);
-  r.height = rows / (rows + 4.0);
+  const double work = 1.0 / ((steps + 16.0) * (waves + 1.0));
+  r.depth = steps * (waves + 1.0) * work;
+  r.fill = waves * (steps + 16.0) * work;
+  const double load = 1.0 / ((hbm + busiest) * rounds);
+  r.traffic = hbm * rounds * load;
+  r.tail = (rounds - waves) * (hbm + busiest) * load;
+  const double grid_shape = 1.0 / ((columns + 4.0) * (rows + 4.0));
+  r.breadth = columns * (rows + 4.0) * grid_shape;
+  r.height = rows * (columns + 4.0) * grid_shape;
   const double kernel_time = k.launch + body + reduction;
   const double log_factor = k.factor[layout] + Dot(k.slopes[layout], SlopeMultipliers(r));
   t.residual = kernel_time * (SmallExp(log_factor) - 1.0);
+  // Factors of code paths that calibration never saw together may promise more than the chip has. Below the floor only
+  // the order is kept.
+  const double promised = kernel_time + t.residual;
+  if (promised < p.floor) t.residual = p.floor * (1.0 - kBelowFloor) + kBelowFloor * promised - kernel_time;
   t.total = kernel_time + t.residual + clearing;
   if constexpr (kTerms) {
     if (regime != nullptr) *regime = r;
@@ -205,8 +215,9 @@ TileProblem DescribeTileProblem(const GemmProblem& problem, const TileDevice& de
   p.bits_lost_d = std::log2(16.0 / RowAlignmentD(problem));
   p.compulsory = p.batch * (p.m * p.k * p.bytes_a + groups * p.k * p.n * p.bytes_b);
   p.output = p.batch * p.m * p.n * p.bytes_d;
-  p.refetch = device.l2_bytes > 0.0 ? std::clamp((p.compulsory / device.l2_bytes - kFitStart) / (kFitEnd - kFitStart), 0.0, 1.0)
-                                    : 1.0;
+  p.refetch = device.l2_bytes > 0.0
+                  ? std::clamp((p.compulsory / device.l2_bytes - kFitStart) / (kFitEnd - kFitStart), 0.0, 1.0)
+                  : 1.0;
   const HandoffCache cache = FindHandoffCache(device.accelerator);
   p.cached = problem.inputs == InputResidency::kCold || cache.usable.value <= 0.0
                  ? 0.0
@@ -217,17 +228,20 @@ TileProblem DescribeTileProblem(const GemmProblem& problem, const TileDevice& de
     p.issue_factor[i] = SmallExp(classes[i][kAlignA] * p.bits_lost_a + classes[i][kAlignB] * p.bits_lost_b);
     p.epilogue_factor[i] = SmallExp(classes[i][kAlignD] * p.bits_lost_d);
   }
+  const double peak = device.accelerator.peak_matrix[problem.compute].value;
+  p.floor = peak > 0.0 ? 2.0 * p.m * p.n * p.k * p.batch / peak : 0.0;
+  p.clearing = ClearAndConvertSeconds(problem, device.accelerator);
   p.source = &problem;
   return p;
 }
 
-KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, const TileDevice& device,
+KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, const TileDevice&,
                          KernelRegime* regime) {
-  return Evaluate<true>(problem, kernel, device, regime);
+  return Evaluate<true>(problem, kernel, regime);
 }
 
-double EvaluateTileTotal(const TileProblem& problem, const TileKernel& kernel, const TileDevice& device) {
-  return Evaluate<false>(problem, kernel, device, nullptr).total;
+double EvaluateTileTotal(const TileProblem& problem, const TileKernel& kernel, const TileDevice&) {
+  return Evaluate<false>(problem, kernel, nullptr).total;
 }
 
 void AddFactors(const FamilyConstants& constants, const std::string& key, TileKernel* kernel, int layout) {
@@ -238,14 +252,14 @@ void AddFactors(const FamilyConstants& constants, const std::string& key, TileKe
   for (int i = 0; i < kLayouts; ++i) {
     if (layout < 0 || layout == i) kernel->factor[static_cast<size_t>(i)] += value("");
   }
-  double* const shared[kSlopeCount] = {&kernel->by_depth,  &kernel->by_fill,  &kernel->by_traffic, &kernel->by_tail,
-                                       &kernel->by_depth2, &kernel->by_fill2, &kernel->by_traffic2,
-                                       &kernel->by_breadth, &kernel->by_height};
+  double* const shared[kSlopeCount] = {&kernel->by_depth,    &kernel->by_fill,    &kernel->by_traffic,
+                                       &kernel->by_tail,     &kernel->by_depth2,  &kernel->by_fill2,
+                                       &kernel->by_traffic2, &kernel->by_breadth, &kernel->by_height};
   for (size_t s = 0; s < kSlopeCount; ++s) {
     const double slope = value(kSlopeSuffixes[s]);
     if (layout < 0) *shared[s] += slope;
     for (int i = 0; i < kLayouts; ++i) {
-      if (layout < 0 || layout == i) kernel->slopes[static_cast<size_t>(i)][s] += slope;
+      if (layout < 0 || layout == i) kernel->slopes[static_cast<size_t>(i)][s] += static_cast<float>(slope);
     }
   }
 }

@@ -26,13 +26,38 @@ namespace portolan {
 //   (stream-K deals the steps of all tiles evenly instead and pays `reduction` for the tiles it cuts)
 //   total = launch + (busiest^4 + hbm^4 + l2_device^4)^(1/4) + reduction (+ clearing)        times exp(factors)
 // hbm counts the operands once, the output, and `refetch` of what the waves load again when the operands do not fit the
-// L2. Powers of 4 cost two square roots; the exponent was 4 to 6 when it was left free (2026-11-30, H200, Triton sweep).
+// L2. Powers of 4 cost two square roots; the exponent was 4 to 6 when it was left free (2026-11-30, H200, Triton
+// sweep).
 
 // One class of code paths of a family: constants by name, see kTileConstantSpecs.
 enum TileConstant {
-  kLaunch, kMatrixShare, kLdsShare, kLdsWrite, kStep, kLatency, kPrologue, kEpilogue, kEpilogueFixed, kL2UnitShare,
-  kL2Share, kHbmShare, kRefetch, kIssue, kAlignA, kAlignB, kAlignD, kLayoutNN, kLayoutNT, kInPlace, kWorkspace,
-  kReductionShare, kNarrow, kEightWarps, kStepDepth, kAtomic, kTileConstantCount
+  kLaunch,
+  kMatrixShare,
+  kLdsShare,
+  kLdsWrite,
+  kStep,
+  kLatency,
+  kPrologue,
+  kEpilogue,
+  kEpilogueFixed,
+  kL2UnitShare,
+  kL2Share,
+  kHbmShare,
+  kRefetch,
+  kIssue,
+  kAlignA,
+  kAlignB,
+  kAlignD,
+  kLayoutNN,
+  kLayoutNT,
+  kInPlace,
+  kWorkspace,
+  kReductionShare,
+  kNarrow,
+  kEightWarps,
+  kStepDepth,
+  kAtomic,
+  kTileConstantCount
 };
 extern const std::array<ConstantSpec, kTileConstantCount> kTileConstantSpecs;
 using TileConstants = std::array<double, kTileConstantCount>;
@@ -61,11 +86,13 @@ struct TileProblem {
   int layout;
   double bits_lost_a, bits_lost_b, bits_lost_d;  // log2(16 bytes / alignment)
   double compulsory, output;                     // bytes
-  double refetch;       // 0 = operands stay in the L2, 1 = they do not fit at all
-  double cached;        // share of the operands that a cache still holds
-  double usable_share;  // of the units
-  double uneven_groups;  // groups, 0 for one product
+  double refetch;                                // 0 = operands stay in the L2, 1 = they do not fit at all
+  double cached;                                 // share of the operands that a cache still holds
+  double usable_share;                           // of the units
+  double uneven_groups;                          // groups, 0 for one product
   std::array<double, kMaxTileClasses> issue_factor, epilogue_factor;
+  double clearing;  // of an atomic split
+  double floor;     // flops over the data sheet's peak: no factor may promise less
   const GemmProblem* source;
 };
 TileProblem DescribeTileProblem(const GemmProblem& problem, const TileDevice& device,
@@ -78,14 +105,14 @@ struct TileKernel {
   double inv_tile_m = 1, inv_tile_n = 1, inv_split = 1, inv_step_k = 1;
   double cluster_m = 1, cluster_n = 1;
   double units = 1, occupancy = 1;
-  double aspect = 1;  // sqrt(tile_n / tile_m)
+  double aspect = 1;        // sqrt(tile_n / tile_m)
   double rows_at_once = 0;  // rows of tiles that the grid order walks together; 0 = as square as possible
   // Seconds a K step.
   std::array<double, kLayouts> matrix{};
   double lds = 0, l2 = 0, issue = 0, step = 0, wait = 0;
   double prologue = 0, epilogue_tile = 0, epilogue_fixed = 0, launch = 0;
   double seconds_per_hbm_byte = 0, seconds_per_l2_byte = 0, refetch = 0;
-  double step_l2_bytes = 0, bytes_k = 1;  // element of an operand
+  double step_l2_bytes = 0, bytes_k = 1;          // element of an operand
   double reduction = 0, seconds_per_partial = 0;  // a partial sum of one element
   double output_factor = 1;                       // bytes written over the output's size (atomics)
   bool atomic = false;
@@ -95,7 +122,7 @@ struct TileKernel {
   std::array<double, kLayouts> factor{};
   double by_depth = 0, by_fill = 0, by_traffic = 0, by_tail = 0, by_depth2 = 0, by_fill2 = 0, by_traffic2 = 0,
          by_breadth = 0, by_height = 0;
-  std::array<std::array<double, kSlopeCount>, kLayouts> slopes{};  // by_* and those of one layout, summed
+  std::array<std::array<float, kSlopeCount>, kLayouts> slopes{};  // by_* and those of one layout, summed
   bool supported = true;
 };
 

@@ -73,7 +73,7 @@ TEST_F(TileModelTest, RefetchStartsWhenOperandsOutgrowTheL2) {
   k.seconds_per_hbm_byte = 1e-12;
   k.refetch = 1.0;
   k.bytes_k = 2.0;
-  GemmProblem small = Product(10000, 1000, 1000);  // 22 MB of 60
+  GemmProblem small = Product(10000, 1000, 1000);   // 22 MB of 60
   GemmProblem large = Product(10000, 10000, 2000);  // 80 MB
   const auto compulsory = [&](const GemmProblem& p) {
     return 1e-12 * 2.0 * static_cast<double>(p.m * p.k + p.k * p.n + p.m * p.n);
@@ -112,10 +112,22 @@ TEST_F(TileModelTest, FactorsMultiplyByRegime) {
   EXPECT_DOUBLE_EQ(regime.depth, 0.5);  // 16 steps
   EXPECT_DOUBLE_EQ(regime.fill, 0.5);   // one wave
   k.factor = {0.2, 0.0, 0.0};
-  k.slopes[0][0] = 0.4;  // by depth
+  k.slopes[0][0] = 0.4f;  // by depth
   const KernelTerms t = Terms(Product(1000, 1000, 160), k);
   EXPECT_NEAR(t.total, plain * std::exp(0.4), 1e-6 * plain);
   EXPECT_NEAR(t.residual, t.total - plain, 1e-15);
+}
+
+TEST_F(TileModelTest, NoFactorPromisesMoreThanThePeak) {
+  TileKernel k = BareKernel();
+  k.matrix = {1e-6, 1e-6, 1e-6};
+  // 2 x 1000 x 1000 x 50 flops at 100 TFLOP/s take 1 us.
+  k.factor = {-3.9, -4.0, 0.0};
+  const double fast = Terms(Product(1000, 1000, 50), k).total;
+  EXPECT_GE(fast, 0.99e-6);
+  EXPECT_LE(fast, 1e-6);
+  k.factor = {-4.0, 0.0, 0.0};
+  EXPECT_LT(Terms(Product(1000, 1000, 50), k).total, fast) << "the order is kept";
 }
 
 // Laws that any constants must keep, for both families.

@@ -1,15 +1,16 @@
 // Fits the constants of one kernel family on one chip to timed kernels and writes them as a dated data file, with the
 // regret on shapes that were left out.
 //
-//   calibrate_gemm --family cublaslt --chip h200 --dtype bf16 --date 2026-11-30 --out FILE JUDGED.csv [--also TAUGHT.csv]
+//   calibrate_gemm --family cublaslt --chip h200 --dtype bf16 --date 2026-11-30 --out FILE JUDGED.csv [--also
+//   TAUGHT.csv]
 //
 //   calibrate_gemm --data-set mi350x_tensile_bf16 --shared DIR --date 2026-11-30 --out FILE
 //
 // A data set (mi350x_tensile_bf16, aiter_gfx950_256_bf16 ...) is several files of DIR/gemm joined (select/
 // measured_lists.h); it names family, chip and dtype itself. Tensile's constants are fitted by FitLists.
 //
-// JUDGED files count in the regret; --also files only teach; --test files are looked at afterwards. The same inputs give
-// the same file.
+// JUDGED files count in the regret; --also files only teach; --test files are looked at afterwards. The same inputs
+// give the same file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -50,14 +51,14 @@ void PrintMisses(const std::vector<CalibrationRow>& rows, const std::vector<doub
   std::sort(misses.begin(), misses.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const auto name = [&](size_t i) {
     const GemmKernel& k = rows[i].kernel;
-    return fmt::format("{}x{} algo {} custom {} cluster {} split {}: {:.1f} us, predicted {:.1f}", k.tile_m, k.tile_n, k.algo,
-                       k.custom, k.cluster_id, k.split_k, 1e6 * rows[i].seconds, 1e6 * predicted[i]);
+    return fmt::format("{}x{} algo {} custom {} cluster {} split {}: {:.1f} us, predicted {:.1f}", k.tile_m, k.tile_n,
+                       k.algo, k.custom, k.cluster_id, k.split_k, 1e6 * rows[i].seconds, 1e6 * predicted[i]);
   };
   for (size_t i = 0; i < std::min(kMissesShown, misses.size()); ++i) {
     const auto& [ratio, list] = misses[i];
     const GemmProblem& p = rows[list.best].problem;
-    fmt::print("  {:.3f}  {} x {} x {} layout {} batch {}\n         chose {}\n         best  {}\n", ratio, p.m, p.n, p.k,
-               static_cast<int>(p.layout), p.batch, name(list.chosen), name(list.best));
+    fmt::print("  {:.3f}  {} x {} x {} layout {} batch {}\n         chose {}\n         best  {}\n", ratio, p.m, p.n,
+               p.k, static_cast<int>(p.layout), p.batch, name(list.chosen), name(list.best));
   }
 }
 
@@ -82,8 +83,8 @@ Result<MeasuredList> ReadDataSet(const Arguments& arguments, const Catalogue& ca
     JudgeListsOf(kLeastCandidates, &list.rows);
     return list;
   }
-  return MakeError(ErrorCode::kUsage, fmt::format("no data set {}; there are mi350x_tensile_bf16, {}", arguments.data_set,
-                                                  fmt::join(names, ", ")));
+  return MakeError(ErrorCode::kUsage, fmt::format("no data set {}; there are mi350x_tensile_bf16, {}",
+                                                  arguments.data_set, fmt::join(names, ", ")));
 }
 
 Result<int> Run(Arguments arguments) {
@@ -115,8 +116,8 @@ Result<int> Run(Arguments arguments) {
       row.judged = judged;
     }
     lists += most + 1;
-    inputs += fmt::format("{}{} ({} rows{})", inputs.empty() ? "" : ", ", std::filesystem::path(path).filename().string(),
-                          more.size(), judged ? "" : ", not judged");
+    inputs += fmt::format("{}{} ({} rows{})", inputs.empty() ? "" : ", ",
+                          std::filesystem::path(path).filename().string(), more.size(), judged ? "" : ", not judged");
     rows.insert(rows.end(), more.begin(), more.end());
     return {};
   };
@@ -156,11 +157,11 @@ Result<int> Run(Arguments arguments) {
   if (!arguments.out.empty()) {
     constants.date = arguments.date;
     constants.inputs = inputs;
-    const std::string what = arguments.data_set.empty() ? fmt::format("--family {} --chip {} --dtype {}", arguments.family,
-                                                                      arguments.chip, arguments.dtype)
+    const std::string what = arguments.data_set.empty() ? fmt::format("--family {} --chip {} --dtype {}",
+                                                                      arguments.family, arguments.chip, arguments.dtype)
                                                         : "--data-set " + arguments.data_set;
-    constants.command = fmt::format("calibrate_gemm {} --ridge {} --prior {}", what, arguments.options.ridge,
-                                    arguments.options.prior);
+    constants.command =
+        fmt::format("calibrate_gemm {} --ridge {} --prior {}", what, arguments.options.ridge, arguments.options.prior);
     PORTOLAN_RETURN_IF_ERROR(WriteFamilyConstants(constants, held_out, arguments.out));
   }
   return 0;
@@ -181,7 +182,8 @@ int main(int argc, char** argv) {
   app.add_option("--test", arguments.test, "CSV that is neither taught nor judged: its regret is printed");
   app.add_option("--folds", arguments.folds, "parts for the held-out regret; 1 = none")->capture_default_str();
   app.add_option("--ridge", arguments.options.ridge, "weight of squared factors")->capture_default_str();
-  app.add_option("--prior", arguments.options.prior, "weight of constants' distance from uncalibrated")->capture_default_str();
+  app.add_option("--prior", arguments.options.prior, "weight of constants' distance from uncalibrated")
+      ->capture_default_str();
   app.add_option("--data", arguments.data_dir, "data folder")->capture_default_str();
   app.add_option("JUDGED", arguments.judged, "CSV with timed kernels");
   app.add_option("--data-set", arguments.data_set, "mi350x_tensile_bf16 or aiter_<gfx>_<units>_<dtype>");

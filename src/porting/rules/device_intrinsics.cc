@@ -12,6 +12,7 @@ void ApplyDeviceIntrinsics(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
   for (size_t i = 0; i < source.size(); ++i) {
     if (!source.IsIdentifier(i) || !source.Is(i + 1, "(")) continue;
+    if (source.Is(i - 1, "::") && source.IsIdentifier(i - 2)) continue;  // of another namespace
     const std::string_view name = source.Text(i);
     const std::string_view part = CompatPartOf(name);
     if (part.empty() || part.substr(0, 5) == "warp_" || !input.IsFreeName(i, name)) continue;

@@ -6,6 +6,7 @@ __device__ int f(int a, int b, float* p) {
   a = __popc(b) + __ffs(b) + __clz(b) + __brev(b) + __byte_perm(a, b, 0x3210);
   float x = __ldg(p) + __fdividef(1.0f, 2.0f) + rsqrtf(2.0f) + __expf(1.0f);
   atomicAdd(p, x);
+  half h = htanh_approx(x) + mine::htanh_approx(x);  //! error device-intrinsic //-> half h = portolan::htanh_approx(x) + mine::htanh_approx(x);
   object.__dp4a(a, b, 0);
   return a;
 }

@@ -1,4 +1,5 @@
 #include <cuda/std/atomic>  //! error libcudacxx
 #include <cuda/barrier>  //! error libcudacxx
-#include "cuda/std/atomic"
+#include "cuda/std/atomic"  //! error libcudacxx
+#include "cuda/helper.h"
 #include <cudax/std>
