@@ -15,6 +15,7 @@ kernel<<<grid, block, 0, stream>>>(a, b);
 ns::kernel<float, 4><<<dim3(a < b ? c : d, 1), 256>>>(x);
 CHECKED cudaFree(pointer);                               //-> CHECKED hipFree(pointer);
 cudaStreamAttributeAccessPolicyWindow;                   //! error unavailable-api
+CubDebugExit(cudaDeviceSynchronize());                    //-> HipcubDebug(hipDeviceSynchronize());
 const char* name = "cudaMalloc";
 // cudaMalloc
 /* cudaMalloc */
