@@ -171,8 +171,8 @@ void AddEstimateCommand(CLI::App& app, const GlobalOptions& global, int* exit_co
       ->required();
   command
       ->add_option("--recipe", options->recipe,
-                   HelpText("Recipe file, or the name of one in data/recipes (without: bf16, automatic sharding, 1024 "
-                            "samples a device)"))
+                   HelpText("Recipe file, or the name of one in data/recipes (without: the model's published one, else "
+                            "bf16, 1024 samples a device)"))
       ->type_name("RECIPE");
   CLI::Option* global_batch = command
                                   ->add_option("--global-batch", options->global_batch,

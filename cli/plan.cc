@@ -115,7 +115,7 @@ void PrintLedger(const Plan& plan, const PlanCommand& command) {
 
 void PrintDividends(const Plan& plan, const PlanCommand& command) {
   if (plan.dividends.empty()) return;
-  fmt::print("\ncapacity dividend: how much bigger at the ported step's time\n");
+  fmt::print("\ncapacity dividend: how much bigger at the ported step's time (batch: a sample)\n");
   fmt::print("{:<24} {:>14} {:>14}  {}\n", "", command.to, command.from, "stopped by");
   for (const Dividend& dividend : plan.dividends) {
     fmt::print("{:<24} {:>13.2f}x {:>13.2f}x  {}\n", dividend.dimension, dividend.factor, dividend.factor_from,

@@ -168,6 +168,9 @@ Result<double> YamlValue::Number(Range range) const {
   }
   value *= factor;
   if (!std::isfinite(value)) return MakeError(ErrorCode::kInvalidValue, "must be a finite number, got " + Shown());
+  if (factor != 1.0 && !path_.empty() && path_.find("bytes") == std::string::npos) {
+    return MakeError(ErrorCode::kInvalidValue, "is not in bytes, so it takes no byte suffix, got " + Shown());
+  }
   if (value < range.min || value > range.max) {
     return MakeError(ErrorCode::kInvalidValue, Bounds(range) + ", got " + Shown());
   }

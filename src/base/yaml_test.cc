@@ -84,6 +84,15 @@ TEST(YamlValueTest, BoundsAreInclusiveAndNamed) {
   EXPECT_EQ(IntegerError("0", {1, 1e13}), "f.yaml:1: x: must be between 1 and 10000000000000, got '0'");
 }
 
+TEST(YamlValueTest, ByteSuffixesOnlyWhereTheKeySaysBytes) {
+  const auto map = [](const std::string& text) { return YamlMap(*YamlValue::Parse(text, "f.yaml")); };
+  EXPECT_EQ(map("hbm_bytes: 288 GB").Number("hbm_bytes", {}), 288e9);
+  YamlMap rows = map("rows: 40 GB");
+  rows.Integer("rows", {});
+  EXPECT_EQ(FormatError(rows.Finish().error()),
+            "f.yaml:1: rows: is not in bytes, so it takes no byte suffix, got '40 GB'");
+}
+
 TEST(YamlValueTest, IntegersMustBeWhole) {
   const auto integer = [](const std::string& text) { return Parsed(text).Integer({}).value(); };
   EXPECT_EQ(integer("4.0e7"), 40000000);

@@ -48,6 +48,12 @@ double RowAlignment(int64_t elements, double element_bytes) {
   return static_cast<double>(std::min<int64_t>(row & -row, static_cast<int64_t>(kVectorBytes)));
 }
 
+// Bytes of an element in its row: block scales of the mx formats are stored apart.
+double RowBytes(DType dtype) {
+  const bool scaled = dtype == DType::kMxFp8 || dtype == DType::kMxFp6 || dtype == DType::kMxFp4;
+  return SizeOf(dtype).value - (scaled ? 1.0 / 32.0 : 0.0);
+}
+
 // What the terms need of shape and device, worked out once per estimate.
 struct Problem {
   double m, n, k, batch;
@@ -112,9 +118,9 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
     p.matrix_rate /= 1.0 + c.transpose * transposes * transposes;
   }
 
-  const double align_a = RowAlignment(a_k_contiguous ? shape.k : shape.m, a_bytes);
-  const double align_b = RowAlignment(b_k_contiguous ? shape.k : shape.n, b_bytes);
-  const double align_d = RowAlignment(shape.n, d_bytes);
+  const double align_a = RowAlignment(a_k_contiguous ? shape.k : shape.m, RowBytes(shape.a));
+  const double align_b = RowAlignment(b_k_contiguous ? shape.k : shape.n, RowBytes(shape.b));
+  const double align_d = RowAlignment(shape.n, RowBytes(shape.d));
   const double align = std::min({align_a, align_b, align_d});
   const bool vector_product = shape.m == 1 || shape.n == 1;  // GEMV kernels read the matrix as one long vector
   if (align < kVectorBytes && !vector_product) {

@@ -67,6 +67,9 @@ Result<HardwareFiles> FindHardwareFiles(const std::string& path) {
   }
   for (const std::string& file : YamlFiles(path)) PORTOLAN_RETURN_IF_ERROR(Classify(file, &files));
   if (!files.empty()) return files;
+  for (const char* other : {"models", "recipes", "validation"}) {
+    if (fs::is_directory(fs::path(path) / other, error)) return files;
+  }
   return PathError(ErrorCode::kNotFound, path,
                    "holds no hardware: expected accelerators/*.yaml or fabrics/*.yaml in it, or such files themselves");
 }

@@ -55,6 +55,12 @@ Result<ClusterText> Split(const std::string& text) {
   return parsed;
 }
 
+Status CheckScaleOut(const std::string& text, const Cluster& cluster) {
+  if (cluster.nodes() <= 1 || cluster.scale_out.max_devices >= cluster.devices) return {};
+  return ClusterError(text, fmt::format("the scale-out fabric {} joins at most {} devices, not {}",
+                                        cluster.scale_out.id, cluster.scale_out.max_devices, cluster.devices));
+}
+
 }  // namespace
 
 Result<Cluster> Catalogue::ParseCluster(const std::string& text, const std::string& scale_up_fabric,
@@ -85,6 +91,7 @@ Result<Cluster> Catalogue::ParseCluster(const std::string& text, const std::stri
     if (total > kMaxDevices) return ClusterError(text, fmt::format("{} devices are too many", total));
     cluster.devices = static_cast<int>(total);
     cluster.devices_per_node = *parsed.devices;
+    PORTOLAN_RETURN_IF_ERROR(CheckScaleOut(text, cluster));
     return cluster;
   }
   cluster.devices = parsed.devices.value_or(1);
@@ -97,6 +104,7 @@ Result<Cluster> Catalogue::ParseCluster(const std::string& text, const std::stri
                                           "{} or {}; RxNxID gives other node sizes)",
                                           cluster.devices, domain, below, below + domain));
   }
+  PORTOLAN_RETURN_IF_ERROR(CheckScaleOut(text, cluster));
   return cluster;
 }
 

@@ -125,6 +125,8 @@ std::vector<Dividend> CapacityDividends(const Model& model, const Cluster& from,
                                                         {"local batch", ScaleBatch}};
   std::vector<Dividend> dividends;
   for (const auto& [name, scaling] : dimensions) {
+    const bool of_tables = std::string(name) == "table rows" || std::string(name) == "embedding dimension";
+    if (of_tables && model.tables.empty()) continue;
     Dividend dividend;
     dividend.dimension = name;
     std::string ignored;

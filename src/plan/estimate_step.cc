@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "plan/graph_builder.h"
 #include "plan/placement_bound.h"
 #include "plan/step_pricer.h"
 #include "recipe/rules/rule.h"
@@ -19,6 +20,12 @@ Status CheckRecipe(const Model& model, const Recipe& recipe, const Cluster& clus
     return MakeError(
         ErrorCode::kInvalidValue,
         fmt::format("global_batch must be at least the number of devices ({}), got {}", cluster.devices, batch));
+  }
+  if (recipe.accumulation_steps > batch / cluster.devices) {
+    return MakeError(
+        ErrorCode::kInvalidValue,
+        fmt::format("recipe '{}': execution.accumulation_steps must be at most the local batch ({}), got {}", recipe.id,
+                    batch / cluster.devices, recipe.accumulation_steps));
   }
   std::vector<std::string> tables;
   for (const Table& table : model.tables) tables.push_back(table.name);
@@ -114,8 +121,9 @@ Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, cons
   estimate.binding = BindingTerm(estimate.breakdown, estimate.graph);
   AddInheritedNote(cluster.accelerator, recipe, &estimate.notes);
   if (cluster.accelerator.peak_matrix[recipe.gemm] == FlopsPerSecond(0)) {
-    estimate.notes.push_back(fmt::format("{} states no matrix rate for {}: priced on the path that it has",
-                                         cluster.accelerator.id, DTypeName(recipe.gemm)));
+    estimate.notes.push_back(
+        fmt::format("{} states no matrix rate for {}: priced in {}", cluster.accelerator.id, DTypeName(recipe.gemm),
+                    DTypeName(NativeGemmFormat(recipe.gemm, recipe.activation, cluster.accelerator))));
   }
   return estimate;
 }

@@ -23,6 +23,12 @@ int GraphBuilder::Add(std::string name, Category category, Stream stream, const 
   return static_cast<int>(graph.tasks.size()) - 1;
 }
 
+DType NativeGemmFormat(DType wanted, DType fallback, const Accelerator& chip) {
+  const auto has = [&chip](DType dtype) { return chip.sustained_matrix[dtype] > FlopsPerSecond(0); };
+  if (has(wanted) || SizeOf(wanted) >= SizeOf(fallback)) return wanted;
+  return has(DType::kFp8E4m3) ? DType::kFp8E4m3 : fallback;
+}
+
 int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, GemmLayout layout, GemmEpilogue epilogue,
                        std::vector<int> after, double batch) {
   GemmShape shape;
@@ -31,10 +37,11 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
   shape.k = Whole(k);
   shape.batch = Whole(batch);
   shape.layout = layout;
-  shape.compute = recipe.gemm;
+  const DType format = NativeGemmFormat(recipe.gemm, recipe.activation, chip);
+  shape.compute = format;
   // Narrow formats are quantised on the way in; the output is an activation.
-  const bool narrow = SizeOf(recipe.gemm) < SizeOf(recipe.activation);
-  shape.a = shape.b = narrow ? recipe.gemm : recipe.activation;
+  const bool narrow = SizeOf(format) < SizeOf(recipe.activation);
+  shape.a = shape.b = narrow ? format : recipe.activation;
   shape.d = recipe.activation;
   shape.epilogue = epilogue;
   const int task = Add(name, Category::kGemm, Stream::kMain, GemmEstimate(shape, chip), std::move(after));

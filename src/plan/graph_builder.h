@@ -13,6 +13,10 @@
 
 namespace portolan {
 
+// The format in which a device multiplies when asked for `wanted`: itself, or, where it is narrower than the
+// activations and the device has no such path, fp8 or the activations' format.
+DType NativeGemmFormat(DType wanted, DType fallback, const Accelerator& chip);
+
 // Appends priced tasks; shared by the lowering of dense blocks, sequence blocks and embeddings. Not part of the API.
 class GraphBuilder {
  public:

@@ -23,20 +23,29 @@ DenseMemory DenseMemoryOf(const Model& model, const Recipe& recipe, const Cluste
   return memory;
 }
 
-// Copies of the hottest rows with their state, at the widest table's dimension.
-Bytes HotRowBytes(const Model& model, const Recipe& recipe) {
+// Copies of the hottest rows, at the widest table's dimension, and their optimizer state.
+struct HotRowMemory {
+  Bytes rows, state;
+};
+HotRowMemory HotRowMemoryOf(const Model& model, const Recipe& recipe) {
   int64_t dim = 0;
-  for (const Table& table : model.tables) dim = std::max(dim, table.dim);
+  double all = 0;
+  for (const Table& table : model.tables) {
+    dim = std::max(dim, table.dim);
+    all += table.rows;
+  }
   const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
-  return static_cast<double>(recipe.hot_rows) *
-         (static_cast<double>(dim) * SizeOf(recipe.embedding_row) + EmbeddingStateBytesPerRow(optimizer, dim));
+  const double count = std::min(static_cast<double>(recipe.hot_rows), all);
+  return {count * static_cast<double>(dim) * SizeOf(recipe.embedding_row),
+          count * EmbeddingStateBytesPerRow(optimizer, dim)};
 }
 
 }  // namespace
 
 Bytes MemoryBesidesTables(const Model& model, const Recipe& recipe, const Cluster& cluster) {
   const DenseMemory dense = DenseMemoryOf(model, recipe, cluster);
-  return dense.parameters + dense.gradients + dense.state + HotRowBytes(model, recipe) + recipe.reserve;
+  const HotRowMemory hot = HotRowMemoryOf(model, recipe);
+  return dense.parameters + dense.gradients + dense.state + hot.rows + hot.state + recipe.reserve;
 }
 
 MemoryEstimate EstimateMemory(const Model& model, const Recipe& recipe, const Cluster& cluster,
@@ -49,7 +58,9 @@ MemoryEstimate EstimateMemory(const Model& model, const Recipe& recipe, const Cl
     memory.tables = Bytes(rank.table_bytes);
     memory.table_state = Bytes(rank.state_bytes);
   }
-  memory.tables += HotRowBytes(model, recipe);
+  const HotRowMemory hot = HotRowMemoryOf(model, recipe);
+  memory.tables += hot.rows;
+  memory.table_state += hot.state;
   const DenseMemory dense = DenseMemoryOf(model, recipe, cluster);
   memory.dense_parameters = dense.parameters;
   memory.dense_gradients = dense.gradients;

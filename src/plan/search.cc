@@ -149,11 +149,13 @@ class Search {
     std::vector<Step> first_steps;
     std::swap(first_steps, result_.steps);
     Repair(second, /*also=*/"accumulation");
-    if (second.estimate.memory.Fits() || second.estimate.memory.total < state.estimate.memory.total) {
+    if (second.estimate.memory.Fits()) {
       state = std::move(second);
-    } else {
-      std::swap(first_steps, result_.steps);
+      return;
     }
+    // Nothing makes it fit: the recipe is left as it was.
+    result_.steps.clear();
+    state = start;
   }
   // The single setting that fits and costs least; failing that, the one that frees most, again and again.
   void Repair(State& state, const std::string& also) {
