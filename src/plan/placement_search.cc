@@ -207,7 +207,7 @@ class Search {
       for (size_t c = 0; c < kParts; ++c) mean[c] += load[c] / devices_;
     }
     for (OpenTable& open : open_) {
-      const Option& now = open.options[0];
+      const Option now = open.options[0];  // a copy: options grow below
       for (size_t c = 0; c < kParts; ++c) {
         if (mean[c] > 0) open.heat = std::max(open.heat, now.other[c] * now.pieces / mean[c]);
       }

@@ -16,7 +16,8 @@ namespace {
 thread_local int64_t allocations = 0;
 }  // namespace
 
-// Counts allocations of the test's own thread; everything else stays as it was.
+// Counts allocations of the test's own thread; everything else stays as it was. A sanitizer has its own.
+#ifndef PORTOLAN_SANITIZED
 [[gnu::noinline]] void* operator new(size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
@@ -24,6 +25,12 @@ thread_local int64_t allocations = 0;
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+#endif
 
 namespace portolan {
 namespace {
