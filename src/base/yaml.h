@@ -49,7 +49,8 @@ class YamlValue {
   Result<std::string> String() const;
   Result<bool> Bool() const;
   // Numbers may be written as 40000000, 4.0e7, 40_000_000 or, where the key says bytes, with a binary or decimal byte
-  // suffix (KiB MiB GiB TiB kB MB GB TB). An integer may be written in any of these forms as long as its value is whole.
+  // suffix (KiB MiB GiB TiB kB MB GB TB). An integer may be written in any of these forms as long as its value is
+  // whole.
   Result<double> Number(Range range) const;
   Result<int64_t> Integer(Range range) const;
   // One of `accepted`, matched exactly.
