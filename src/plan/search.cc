@@ -145,14 +145,10 @@ class Search {
     const State start = state;
     Repair(state, /*also=*/"");
     if (state.estimate.memory.Fits()) return;
-    State second = start;
-    std::vector<Step> first_steps;
-    std::swap(first_steps, result_.steps);
-    Repair(second, /*also=*/"accumulation");
-    if (second.estimate.memory.Fits()) {
-      state = std::move(second);
-      return;
-    }
+    result_.steps.clear();
+    state = start;
+    Repair(state, /*also=*/"accumulation");
+    if (state.estimate.memory.Fits()) return;
     // Nothing makes it fit: the recipe is left as it was.
     result_.steps.clear();
     state = start;

@@ -153,16 +153,8 @@ class AiterModel : public FamilyModel {
     const double bk = k.tile_k > 0 ? k.tile_k : 128.0 / bytes;
     const double waves = std::max<int>(1, k.waves);
     const double step_bytes = (bm + bn) * bk * bytes;
-    TileKernel r;
+    TileKernel r = MakeTileKernel(bm, bn, bk, k.split_k);
     r.tile_class = split ? 1 : 0;
-    r.tile_m = bm;
-    r.tile_n = bn;
-    r.step_k = bk;
-    r.split = std::max<int>(1, k.split_k);
-    r.inv_tile_m = 1.0 / bm;
-    r.inv_tile_n = 1.0 / bn;
-    r.inv_step_k = 1.0 / bk;
-    r.inv_split = 1.0 / r.split;
     r.units = device_.units;
     r.bytes_k = bytes;
     const double stages = k.stages > 1 ? k.stages : 2.0;

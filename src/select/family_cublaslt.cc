@@ -132,16 +132,8 @@ class CublasLtModel : public FamilyModel {
     const TileConstants& c = classes_[path];
     const double bytes = SizeOf(constants_.compute == DType::kTf32 ? DType::kFp32 : constants_.compute).value;
     const double tn = k.tile_n > 0 ? k.tile_n : kSideOfUntiled, tm = k.tile_m > 0 ? k.tile_m : kSideOfUntiled;
-    TileKernel r;
+    TileKernel r = MakeTileKernel(tm, tn, kStepBytes / bytes, k.split_k);
     r.tile_class = path;
-    r.tile_m = tm;
-    r.tile_n = tn;
-    r.step_k = kStepBytes / bytes;
-    r.split = std::max<int>(1, k.split_k);
-    r.inv_tile_m = 1.0 / tm;
-    r.inv_tile_n = 1.0 / tn;
-    r.inv_step_k = 1.0 / r.step_k;
-    r.inv_split = 1.0 / r.split;
     r.cluster_m = std::max<int>(1, k.cluster_m);
     r.cluster_n = std::max<int>(1, k.cluster_n);
     const bool bulk = path == kNvjet || path == kCluster;

@@ -72,15 +72,7 @@ class TritonModel : public FamilyModel {
     const double bm = std::max<int>(1, k.tile_m), bn = std::max<int>(1, k.tile_n), bk = std::max<int>(1, k.tile_k);
     const double threads = std::max<int>(1, k.waves) * kWarp;
     const double step_bytes = (bm + bn) * bk * bytes;
-    TileKernel r;
-    r.tile_m = bm;
-    r.tile_n = bn;
-    r.step_k = bk;
-    r.split = std::max<int>(1, k.split_k);
-    r.inv_tile_m = 1.0 / bm;
-    r.inv_tile_n = 1.0 / bn;
-    r.inv_step_k = 1.0 / bk;
-    r.inv_split = 1.0 / r.split;
+    TileKernel r = MakeTileKernel(bm, bn, bk, k.split_k);
     r.units = device_.units;
     r.bytes_k = bytes;
     r.rows_at_once = k.swizzle > 0 ? k.swizzle : kDefaultRowsTogether;

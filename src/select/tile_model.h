@@ -126,6 +126,20 @@ struct TileKernel {
   bool supported = true;
 };
 
+// A kernel of these sizes with their inverses; `split` 0 or -1 (not set) counts as 1.
+inline TileKernel MakeTileKernel(double tile_m, double tile_n, double step_k, int split) {
+  TileKernel kernel;
+  kernel.tile_m = tile_m;
+  kernel.tile_n = tile_n;
+  kernel.step_k = step_k;
+  kernel.split = split > 1 ? split : 1;
+  kernel.inv_tile_m = 1.0 / kernel.tile_m;
+  kernel.inv_tile_n = 1.0 / kernel.tile_n;
+  kernel.inv_step_k = 1.0 / kernel.step_k;
+  kernel.inv_split = 1.0 / kernel.split;
+  return kernel;
+}
+
 // The terms; regime is optional. EvaluateTileTotal(p, k) == EvaluateTile(p, k).total to the last bit.
 KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, const TileDevice& device,
                          KernelRegime* regime = nullptr);
