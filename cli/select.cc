@@ -59,6 +59,9 @@ Result<GemmProblem> ProblemFrom(const SelectArguments& arguments) {
   } else {
     return MakeError(ErrorCode::kInvalidValue, fmt::format("layout '{}' is not one of TN, NN, NT", arguments.layout));
   }
+  if (!IsPriceable(problem)) {
+    return MakeError(ErrorCode::kInvalidValue, "M x N x products is more than 2^48 outputs");
+  }
   if (arguments.units < 0) return MakeError(ErrorCode::kInvalidValue, "--units must not be negative");
   problem.usable_units = arguments.units;
   problem.inputs = arguments.warm ? InputResidency::kJustProduced : InputResidency::kCold;
@@ -70,14 +73,15 @@ Result<int> SelectOne(const GlobalOptions& global, const SelectArguments& argume
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue hardware, LoadCatalogue(global));
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* accelerator, hardware.FindAccelerator(arguments.chip));
   PORTOLAN_ASSIGN_OR_RETURN(const auto constants, LoadGemmConstants(DataDirectories(global)));
-  std::vector<std::string> files = {arguments.catalogue};
-  if (arguments.catalogue.empty()) {
-    PORTOLAN_ASSIGN_OR_RETURN(files, FindKernelCatalogues(DataDirectories(global), *accelerator, problem.compute));
-  }
   KernelCatalogue kernels;
-  for (const std::string& file : files) {
-    PORTOLAN_ASSIGN_OR_RETURN(KernelList list, ReadKernels(file, problem.compute));
-    if (!arguments.catalogue.empty()) NoteIgnored(file, list.ignored);
+  if (arguments.catalogue.empty()) {
+    PORTOLAN_ASSIGN_OR_RETURN(ShippedKernels shipped,
+                              LoadShippedKernels(DataDirectories(global), *accelerator, problem.compute));
+    for (const std::string& note : shipped.notes) std::fprintf(stderr, "portolan: note: %s\n", note.c_str());
+    kernels = std::move(shipped.catalogue);
+  } else {
+    PORTOLAN_ASSIGN_OR_RETURN(KernelList list, ReadKernels(arguments.catalogue, problem.compute));
+    NoteIgnored(arguments.catalogue, list.ignored);
     for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {
       kernels.kernels.push_back(list.catalogue.kernels[i]);
       ForgetProblem(&kernels.kernels.back());

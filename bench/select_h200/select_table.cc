@@ -1,5 +1,6 @@
 // Prints, for timed lists of kernels (cublaslt_lists.cu, triton_sweep.py), what the library's first choice, our choice
-// and the best of the list take: best time / chosen time, geometric mean, tenth percentile and worst.
+// and the best of the list take: best time / chosen time, geometric mean, tenth percentile and worst, for each file and
+// for its classes of problems (select/regret.h).
 //
 //   select_table --on h200 FILE.csv...
 #include <fmt/format.h>
@@ -10,9 +11,18 @@
 #include "hw/catalogue.h"
 #include "select/calibrate.h"
 #include "select/constants.h"
+#include "select/regret.h"
 
 namespace portolan {
 namespace {
+
+void PrintLine(const std::string& name, const RegretSummary* first, const RegretSummary& ours) {
+  const auto shown = [](const RegretSummary& r) {
+    return fmt::format("{:.4f} ({:.4f}, {:.3f})", r.geomean, r.p10, r.worst);
+  };
+  fmt::print("{:<44} {:>5}  {:>24}  {:>24}  {:>7.1f} %\n", name, ours.n, first != nullptr ? shown(*first) : "-",
+             shown(ours), 100 * ours.median_error);
+}
 
 Result<int> Run(const std::string& data_dir, const std::string& chip, const std::vector<std::string>& files) {
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, Catalogue::Load({data_dir}));
@@ -31,12 +41,13 @@ Result<int> Run(const std::string& data_dir, const std::string& chip, const std:
         first.push_back(row.kernel.rank);
         ours.push_back(model->Score(row.problem, row.kernel).total);
       }
-      const auto shown = [](const RegretSummary& r) {
-        return fmt::format("{:.4f} ({:.4f}, {:.3f})", r.geomean, r.p10, r.worst);
-      };
-      const RegretSummary own = Regret(rows, ours);
-      fmt::print("{:<44} {:>5}  {:>24}  {:>24}  {:>7.1f} %\n", std::filesystem::path(file).filename().string(), own.n,
-                 rows[0].kernel.rank >= 0 ? shown(Regret(rows, first)) : "-", shown(own), 100 * own.median_error);
+      const RegretSet own = ScoreRegret(std::filesystem::path(file).filename().string(), rows, ours);
+      const bool ranked = rows[0].kernel.rank >= 0;
+      const RegretSet library = ScoreRegret(own.name, rows, first);
+      PrintLine(own.name, ranked ? &library.all : nullptr, own.all);
+      for (const auto& [name, summary] : own.classes) {
+        PrintLine("  " + name, ranked ? &library.classes.at(name) : nullptr, summary);
+      }
     }
   }
   return 0;

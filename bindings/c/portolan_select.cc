@@ -28,19 +28,15 @@ Result<portolan_selector*> Create(const std::string& data_dir, const std::string
   PORTOLAN_ASSIGN_OR_RETURN(const Catalogue hardware, Catalogue::Load({data_dir}));
   PORTOLAN_ASSIGN_OR_RETURN(const Accelerator* accelerator, hardware.FindAccelerator(accelerator_id));
   PORTOLAN_ASSIGN_OR_RETURN(const auto constants, LoadGemmConstants({data_dir}));
-  std::vector<std::string> files;
-  if (catalogue_csv != nullptr) {
-    files.emplace_back(catalogue_csv);
-  } else {
-    PORTOLAN_ASSIGN_OR_RETURN(files, FindKernelCatalogues({data_dir}, *accelerator, *dtype));
-  }
   KernelCatalogue kernels;
-  for (const std::string& file : files) {
-    PORTOLAN_ASSIGN_OR_RETURN(const KernelList list, ReadKernels(file, *dtype));
-    kernels.kernels.insert(kernels.kernels.end(), list.catalogue.kernels.begin(), list.catalogue.kernels.end());
-    kernels.ids.insert(kernels.ids.end(), list.catalogue.ids.begin(), list.catalogue.ids.end());
+  if (catalogue_csv != nullptr) {
+    PORTOLAN_ASSIGN_OR_RETURN(KernelList list, ReadKernels(catalogue_csv, *dtype));
+    kernels = std::move(list.catalogue);
+    for (GemmKernel& kernel : kernels.kernels) ForgetProblem(&kernel);  // the list's order belongs to other problems
+  } else {
+    PORTOLAN_ASSIGN_OR_RETURN(ShippedKernels shipped, LoadShippedKernels({data_dir}, *accelerator, *dtype));
+    kernels = std::move(shipped.catalogue);
   }
-  for (GemmKernel& kernel : kernels.kernels) ForgetProblem(&kernel);  // the list's order belongs to other problems
   PORTOLAN_ASSIGN_OR_RETURN(Selector selector, Selector::Create(*accelerator, std::move(kernels), constants));
   return new portolan_selector{std::move(selector), *dtype};
 }

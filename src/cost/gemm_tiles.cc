@@ -73,6 +73,7 @@ struct Problem {
   double hbm_seconds, write_seconds;
   double refetch_seconds_per_byte;  // zero where the L2 keeps the operands
   double dies;                      // that load operands separately
+  double die_l2;                    // bytes of a die's own L2 that may hold operands; zero where they come from memory
   double seconds_per_partial_byte;  // split-K partial sums, whole device
   GemmPipeline pipeline;
 };
@@ -145,6 +146,7 @@ Problem Describe(const GemmShape& shape, const Accelerator& acc, InputResidency 
   p.hbm_seconds = read * (hit / cache.rate.value + (1.0 - hit) / read_rate) + p.write_seconds;
 
   p.dies = private_l2 ? std::max(1, acc.dies) : 1.0;
+  p.die_l2 = private_l2 && inputs != InputResidency::kCold ? acc.l2.value / p.dies : 0.0;
   if (private_l2 || read > 0.8 * acc.l2.value) {
     p.refetch_seconds_per_byte = c.refetch * Inverse(private_l2 ? acc.mall_rate.value : read_rate);
   }
@@ -164,7 +166,7 @@ struct Tile {
   double traffic;
 };
 
-Tile DescribeTile(const Problem& p, int bm, int bn) {
+Tile DescribeTile(const Problem& p, int bm, int bn, const GemmConstants& c) {
   Tile tile{};
   tile.m = bm;
   tile.n = bn;
@@ -187,6 +189,12 @@ Tile DescribeTile(const Problem& p, int bm, int bn) {
     const double per_die = std::min(tile.count, p.units) / p.dies;
     const double rows = std::clamp(std::sqrt(per_die * bn / bm), std::min(1.0, per_die), std::max(1.0, Ceil(p.m / bm)));
     const double wave_bytes = p.dies * (rows * bm + per_die / rows * bn) * p.k * p.operand_bytes;
+    if (p.die_l2 > 0.0) {
+      const double held = std::clamp(2.0 - p.batch * wave_bytes / (p.dies * p.die_l2), 0.0, 1.0);
+      const double share = 1.0 - held * (1.0 - c.die_l2_share);
+      tile.l2 *= share;
+      tile.latency = std::max(p.step_s, tile.latency * share);
+    }
     const double again = std::max(1.0, tile.count / p.units) * wave_bytes * p.refetch_seconds_per_byte;
     tile.traffic = std::max(p.hbm_seconds, again + p.write_seconds);
   }
@@ -272,7 +280,7 @@ GemmTerms GemmBest(const GemmShape& shape, const Accelerator& accelerator, Input
       if (bm * bn > p.largest_area) {
         break;
       }
-      const Tile tile = DescribeTile(p, bm, bn);
+      const Tile tile = DescribeTile(p, bm, bn, constants);
       TrySplit(p, tile, 1.0, constants, best);
       // Splits worth a look fill the units: half, once, or as often as tiles are resident.
       const double fill = p.units / tile.count;

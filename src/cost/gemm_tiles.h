@@ -38,7 +38,10 @@ struct GemmConstants {
   double load_width = 0.33;               // power of (aligned bytes / element bytes) by which wider rows help
   double read_share = 0.84;               // share of hbm_peak that loads reach, where more than hbm_sustained
   double exposed_store = 0.32;            // share of the output's store time that nothing hides
-  double refetch = 0.45;                  // share of the operand re-reads past the L2 that costs time
+  // Time of loads that a die's own L2 holds from the kernel before, over those that come from behind it: the measured
+  // read rate of an MI300X's L2s (13.6 TB/s, RRZE-HPC/gpu-benches@1038c5d) over 128 B a clock and channel. Not fitted.
+  double die_l2_share = 0.40;
+  double refetch = 0.45;  // share of the operand re-reads past the L2 that costs time
 };
 
 inline constexpr GemmConstants kGemmConstants{};

@@ -14,6 +14,13 @@ namespace portolan {
 namespace {
 
 constexpr IntegerBounds kSize{1, int64_t{1} << 40};
+constexpr size_t kMostGroups = 65536;
+constexpr std::pair<const char*, GemmEpilogue> kEpilogues[] = {
+    {"none", GemmEpilogue::kNone},
+    {"bias", GemmEpilogue::kBias},
+    {"bias_activation", GemmEpilogue::kBiasActivation},
+    {"activation_gradient", GemmEpilogue::kActivationGradient},
+    {"add", GemmEpilogue::kAdd}};
 constexpr const char* kLayoutNames[] = {"TN", "NN", "NT"};
 
 DType ReadDType(CsvRow& row, const std::string& column, DType fallback) {
@@ -45,7 +52,46 @@ bool NamesSizes(const CsvTable& table) {
          (table.Column("m") >= 0 && table.Column("n") >= 0 && table.Column("k") >= 0);
 }
 
-GemmProblem ReadProblem(CsvRow& row) {
+// Elements between rows, 0 = packed.
+int64_t ReadStride(CsvRow& row, const char* column, int64_t packed) {
+  const int64_t stride = row.Integer(column, {0, kSize.max}, 0);
+  if (stride > 0 && stride < packed) {
+    row.Fail(column, fmt::format("{} is less than a row, which has {} elements; 0 = packed", stride, packed));
+  }
+  return stride;
+}
+
+// "128;0;64": rows of each product of a grouped call; empty for a plain product.
+std::vector<int64_t> ReadGroups(CsvRow& row, int64_t m) {
+  std::vector<int64_t> rows;
+  if (!row.Has("group_rows")) return rows;
+  const std::string text = row.Text("group_rows", "");
+  int64_t sum = 0;
+  for (const std::string& part : Split(text, ';')) {
+    long long count = 0;
+    if (!ParseInt64(part, &count) || count < 0 || count > m || rows.size() >= kMostGroups) {
+      row.Fail("group_rows",
+               fmt::format("'{}' is not a list of at most {} whole numbers from 0 to M = {}, like 128;0;64", text,
+                           kMostGroups, m));
+      return {};
+    }
+    rows.push_back(count);
+    sum += count;
+  }
+  if (sum != m) row.Fail("group_rows", fmt::format("the groups have {} rows in all, but M is {}", sum, m));
+  return rows;
+}
+
+GemmEpilogue ReadEpilogue(CsvRow& row) {
+  const std::string name = row.Text("epilogue", "none");
+  for (const auto& [known, epilogue] : kEpilogues) {
+    if (name == known) return epilogue;
+  }
+  row.Fail("epilogue", fmt::format("'{}' is not one of none, bias, bias_activation, activation_gradient, add", name));
+  return GemmEpilogue::kNone;
+}
+
+GemmProblem ReadProblem(CsvRow& row, std::vector<int64_t>* groups = nullptr) {
   GemmProblem p;
   std::string layout = row.Text("layout", "TN");
   if (row.Has("M") || !row.Has("m")) {
@@ -69,11 +115,23 @@ GemmProblem ReadProblem(CsvRow& row) {
   }
   p.batch = row.Integer("batch", kSize, 1);
   ReadTypes(row, &p);
-  const IntegerBounds stride{0, kSize.max};
-  p.lda = row.Integer("lda", stride, 0);
-  p.ldb = row.Integer("ldb", stride, 0);
-  p.ldc = row.Integer("ldc", stride, 0);
-  p.ldd = row.Integer("ldd", stride, 0);
+  p.lda = ReadStride(row, "lda", p.layout == GemmLayout::kNT ? p.m : p.k);
+  p.ldb = ReadStride(row, "ldb", p.layout == GemmLayout::kTN ? p.k : p.n);
+  p.ldc = ReadStride(row, "ldc", p.n);
+  p.ldd = ReadStride(row, "ldd", p.n);
+  p.pointer_alignment_bytes = static_cast<int32_t>(row.Integer("alignment", {1, 1 << 20}, 16));
+  if ((p.pointer_alignment_bytes & (p.pointer_alignment_bytes - 1)) != 0) {
+    row.Fail("alignment", fmt::format("{} is not a power of two", p.pointer_alignment_bytes));
+  }
+  p.epilogue = ReadEpilogue(row);
+  if (groups != nullptr) {
+    *groups = ReadGroups(row, p.m);
+    if (!groups->empty()) {
+      p.group_m = groups->data();
+      p.groups = static_cast<int32_t>(groups->size());
+    }
+  }
+  if (!IsPriceable(p)) row.Fail(row.Has("M") ? "M" : "m", "M x N x batch is more than 2^48 outputs");
   const char* const units = row.Has("usable_units") ? "usable_units" : "cu_num";
   p.usable_units = static_cast<int32_t>(row.Integer(units, {0, 1 << 20}, 0));
   const std::string cache = row.Text("cache", "cold");
@@ -118,10 +176,13 @@ Status AddAiterNames(CsvTable* table) {
 
 // All fields that tell problems apart, as one text.
 std::string Signature(const GemmProblem& p) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.m, p.n, p.k, p.batch,
+  std::string groups;
+  for (int i = 0; i < p.groups && p.group_m != nullptr; ++i) groups += fmt::format(";{}", p.group_m[i]);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.m, p.n, p.k, p.batch,
                      static_cast<int>(p.layout), p.lda, p.ldb, p.ldc, p.ldd, static_cast<int>(p.a),
                      static_cast<int>(p.b), static_cast<int>(p.c), static_cast<int>(p.d), static_cast<int>(p.compute),
-                     p.usable_units, static_cast<int>(p.inputs));
+                     p.usable_units, static_cast<int>(p.inputs), p.pointer_alignment_bytes,
+                     static_cast<int>(p.epilogue), groups);
 }
 
 }  // namespace
@@ -151,13 +212,15 @@ Result<ProblemList> ReadProblems(const CsvTable& table) {
   std::set<std::string> seen;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     CsvRow row(table, i, &used);
-    const GemmProblem problem = ReadProblem(row);
+    std::vector<int64_t> groups;
+    const GemmProblem problem = ReadProblem(row, &groups);
     const std::string id = id_column.empty() ? "" : row.Text(id_column, "");
     if (!id_column.empty() && id.empty()) row.Fail(id_column, "empty");
     PORTOLAN_RETURN_IF_ERROR(row.Finish());
     if (!seen.insert(id_column.empty() ? Signature(problem) : id).second) continue;
     list.ids.push_back(id_column.empty() ? std::to_string(list.problems.size()) : id);
     list.problems.push_back(problem);
+    if (!groups.empty()) list.group_rows.push_back(std::move(groups));  // moving keeps the address in group_m
   }
   list.ignored = IgnoredColumns(table, used);
   return list;

@@ -18,13 +18,17 @@ namespace portolan {
 //   m, n, k, transA, transB        instead: BLAS, column-major (M = n, N = m); without transA and transB: M = m, N = n
 //   batch (1)
 //   dtype or type                  bf16, tf32 ...; or a_type, b_type, d_type or out_type, and compute_type
-//   lda, ldb, ldc, ldd             elements, 0 = packed
+//   lda, ldb, ldc, ldd             elements, 0 = packed, otherwise not less than a row
+//   alignment                      of the pointers in bytes, 1, 2, 4 ... (16)
+//   group_rows                     rows of each product of a grouped call, "128;0;64", which add up to M (none)
+//   epilogue                       none (default), bias, bias_activation, activation_gradient, add
 //   usable_units or cu_num (0 = all), cache  cold (default) or warm
 // A row that repeats a problem is dropped. Errors name file, line, column and what would be accepted.
 struct ProblemList {
   std::vector<GemmProblem> problems;
   std::vector<std::string> ids;
-  std::vector<std::string> ignored;  // columns that nothing reads
+  std::vector<std::string> ignored;              // columns that nothing reads
+  std::vector<std::vector<int64_t>> group_rows;  // what the problems' group_m point to
 };
 Result<ProblemList> ReadProblems(const std::string& path);
 Result<ProblemList> ReadProblems(const CsvTable& table);

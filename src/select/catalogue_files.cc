@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <map>
 
+#include "cost/gemm_tiles.h"
+#include "select/catalogue_csv.h"
+
 namespace portolan {
 namespace {
 
@@ -74,6 +77,72 @@ Result<std::vector<std::string>> FindKernelCatalogues(const std::vector<std::str
   std::vector<std::string> nearest = by_distance.begin()->second;
   std::sort(nearest.begin(), nearest.end());
   return nearest;
+}
+
+namespace {
+
+constexpr int kLeastStep = 16;  // elements of K: the shortest matrix instructions that kernels of a tile language use
+
+// bf16 kernels of a tile language, written for `compute`: the same tiles and as many bytes of K a step.
+Result<KernelCatalogue> StandIns(const std::vector<std::string>& files, DType compute) {
+  KernelCatalogue kernels;
+  for (const std::string& file : files) {
+    PORTOLAN_ASSIGN_OR_RETURN(const KernelList list, ReadKernels(file, DType::kBf16));
+    for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {
+      GemmKernel kernel = list.catalogue.kernels[i];
+      if (kernel.family != KernelFamily::kTriton && kernel.family != KernelFamily::kTensile) break;
+      const double depth = kernel.tile_k * SizeOf(DType::kBf16).value / SizeOf(compute).value;
+      kernel.compute = compute;
+      kernel.tile_k =
+          static_cast<int16_t>(std::max<int>(kLeastStep, static_cast<int>(depth) / kLeastStep * kLeastStep));
+      kernels.kernels.push_back(kernel);
+      kernels.ids.push_back(list.catalogue.ids[i]);
+    }
+  }
+  return kernels;
+}
+
+}  // namespace
+
+Result<ShippedKernels> LoadShippedKernels(const std::vector<std::string>& data_dirs, const Accelerator& accelerator,
+                                          DType compute) {
+  ShippedKernels shipped;
+  const auto files = FindKernelCatalogues(data_dirs, accelerator, compute);
+  if (files) {
+    for (const std::string& file : *files) {
+      PORTOLAN_ASSIGN_OR_RETURN(KernelList list, ReadKernels(file, compute));
+      for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {
+        shipped.catalogue.kernels.push_back(list.catalogue.kernels[i]);
+        shipped.catalogue.ids.push_back(list.catalogue.ids[i]);
+      }
+    }
+  } else {
+    const auto tiles = FindKernelCatalogues(data_dirs, accelerator, DType::kBf16);
+    if (!tiles) return tl::make_unexpected(files.error());
+    PORTOLAN_ASSIGN_OR_RETURN(shipped.catalogue, StandIns(*tiles, compute));
+    if (shipped.catalogue.kernels.empty()) return tl::make_unexpected(files.error());
+    shipped.notes.push_back(fmt::format("no {} catalogue for {}: its bf16 tiles stand in, uncalibrated for this type",
+                                        DTypeName(compute), accelerator.isa));
+  }
+  const auto holds = [&](KernelFamily family) {
+    return std::any_of(shipped.catalogue.kernels.begin(), shipped.catalogue.kernels.end(),
+                       [&](const GemmKernel& k) { return k.family == family; });
+  };
+  if (holds(KernelFamily::kTensile) && holds(KernelFamily::kAiter)) {
+    shipped.notes.push_back(
+        "tensile and aiter kernels were timed by different programs: trust the order inside each, not between them");
+  }
+  for (size_t i = 0; i < shipped.catalogue.kernels.size(); ++i) {
+    GemmKernel& kernel = shipped.catalogue.kernels[i];
+    ForgetProblem(&kernel);  // the list's order belongs to other problems
+    shipped.catalogue.ids[i] = fmt::format("{}:{}", KernelFamilyName(kernel.family), shipped.catalogue.ids[i]);
+  }
+  if (accelerator.sustained_matrix[compute].value <= 0.0) {
+    shipped.notes.push_back(
+        fmt::format("{} has no {} matrix instruction: priced at {:.4g} TFLOP/s, what stands in for it", accelerator.id,
+                    DTypeName(compute), GemmRate(compute, accelerator).value / 1e12));
+  }
+  return shipped;
 }
 
 }  // namespace portolan

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "hw/accelerator.h"
+#include "select/selector.h"
 #include "units/dtype.h"
 
 namespace portolan {
@@ -15,5 +16,16 @@ namespace portolan {
 // fits.
 Result<std::vector<std::string>> FindKernelCatalogues(const std::vector<std::string>& data_dirs,
                                                       const Accelerator& accelerator, DType compute);
+
+// The kernels of those files, named "<family>:<kernel_id>", and what a reader must know about them.
+struct ShippedKernels {
+  KernelCatalogue catalogue;
+  std::vector<std::string> notes;
+};
+// Where no file holds the type, the tiles of the vendor's bf16 catalogues of a tile language stand in (Triton on
+// NVIDIA, Tensile on AMD), each with as many bytes of K a step, and a note says so. Another note says when the chip has
+// no matrix instruction for the type, and at which rate it is priced (GemmRate).
+Result<ShippedKernels> LoadShippedKernels(const std::vector<std::string>& data_dirs, const Accelerator& accelerator,
+                                          DType compute);
 
 }  // namespace portolan

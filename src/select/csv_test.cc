@@ -124,5 +124,63 @@ TEST(ScoreListsTest, AllPairsOrTheTiedOnes) {
   EXPECT_FALSE(ScoreLists(*problems, *tied, RoundAccelerator(), {}, "/no/such/dir/out.csv"));
 }
 
+TEST(ProblemCsvTest, ReadsStridesAlignmentEpilogueAndGroups) {
+  const auto list =
+      ReadProblems(Write("M,N,K,layout,lda,ldb,ldc,ldd,alignment,epilogue,group_rows,usable_units,cache\n"
+                         "192,64,32,TN,40,32,64,80,4,add,128;0;64,20,warm\n"));
+  ASSERT_TRUE(list) << FormatError(list.error());
+  ASSERT_EQ(list->problems.size(), 1);
+  const GemmProblem& p = list->problems[0];
+  EXPECT_EQ(p.lda, 40);
+  EXPECT_EQ(p.ldd, 80);
+  EXPECT_EQ(p.pointer_alignment_bytes, 4);
+  EXPECT_EQ(p.epilogue, GemmEpilogue::kAdd);
+  ASSERT_EQ(p.groups, 3);
+  EXPECT_EQ(p.group_m[0], 128);
+  EXPECT_EQ(p.group_m[2], 64);
+  EXPECT_EQ(p.usable_units, 20);
+  EXPECT_TRUE(list->ignored.empty());
+}
+
+TEST(ProblemCsvTest, EveryFormatIsAccepted) {
+  for (const char* name :
+       {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "mxfp8", "mxfp6", "mxfp4", "int8"}) {
+    const auto list = ReadProblems(Write(std::string("M,N,K,dtype\n64,64,64,") + name + "\n"));
+    ASSERT_TRUE(list) << name;
+    EXPECT_STREQ(DTypeName(list->problems[0].compute), name);
+  }
+}
+
+TEST(ProblemCsvTest, BadValuesAreRefusedByName) {
+  const std::pair<const char*, const char*> kBad[] = {{"0,64,64,0,16,none,", "'M'"},
+                                                      {"64,-1,64,0,16,none,", "'N'"},
+                                                      {"64,64,nan,0,16,none,", "'K'"},
+                                                      {"64,64,1e300,0,16,none,", "'K'"},
+                                                      {"64,64,,0,16,none,", "'K'"},
+                                                      {"64,64,64,63,16,none,", "'lda'"},
+                                                      {"64,64,64,0,3,none,", "'alignment'"},
+                                                      {"64,64,64,0,16,gelu,", "'epilogue'"},
+                                                      {"64,64,64,0,16,none,32;31", "'group_rows'"},
+                                                      {"64,64,64,0,16,none,32;x", "'group_rows'"},
+                                                      {"1099511627776,1099511627776,64,0,16,none,", "'M'"}};
+  for (const auto& [row, column] : kBad) {
+    const auto list = ReadProblems(Write(std::string("M,N,K,lda,alignment,epilogue,group_rows\n") + row + "\n"));
+    ASSERT_FALSE(list) << row;
+    EXPECT_NE(FormatError(list.error()).find(std::string(column).substr(1, std::string(column).size() - 2)),
+              std::string::npos)
+        << FormatError(list.error());
+  }
+}
+
+// Kernel sizes of a published table are text; none of it may overflow.
+TEST(KernelCsvTest, HostileTensileSizesAreRefused) {
+  for (const char* group : {"99999999999x4x1", "-64x4x1", "64x", "64x4x1x1", "axb"}) {
+    EXPECT_FALSE(
+        ReadKernels(Write(std::string("mt0,mt1,depth_u,work_group\n256,256,64,") + group + "\n"), DType::kBf16))
+        << group;
+  }
+  EXPECT_TRUE(ReadKernels(Write("mt0,mt1,depth_u,work_group,mi\n256,256,64,64x4x1,16x16x32\n"), DType::kBf16));
+}
+
 }  // namespace
 }  // namespace portolan

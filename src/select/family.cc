@@ -9,6 +9,11 @@ namespace portolan {
 const std::array<const char*, kSlopeCount> kSlopeSuffixes = {":depth", ":fill",     ":traffic", ":tail",  ":depth2",
                                                              ":fill2", ":traffic2", ":breadth", ":height"};
 
+void AppendFactorKeys(const std::string& key, std::span<const char* const> slopes, std::vector<std::string>* keys) {
+  keys->push_back(key);
+  for (const char* slope : slopes) keys->push_back(key + slope);
+}
+
 namespace {
 
 // Asks Supports and Score for each kernel.

@@ -54,6 +54,9 @@ inline std::array<double, kSlopeCount> SlopeMultipliers(const KernelRegime& r) {
           r.breadth, r.height};
 }
 
+// Appends `key` and, for each of `slopes`, the key of its slope (see FamilyModel::FactorKeys).
+void AppendFactorKeys(const std::string& key, std::span<const char* const> slopes, std::vector<std::string>* keys);
+
 // Kernels of one catalogue made ready for scoring. ScoreAll is the hot path: no allocation, no lookups by name.
 class KernelScorer {
  public:

@@ -57,11 +57,9 @@ class AiterModel : public FamilyModel {
   }
   std::vector<std::string> FactorKeys(const GemmProblem&, const GemmKernel& kernel) const override {
     std::vector<std::string> keys;
+    const std::span<const char* const> slopes = std::span(kSlopeSuffixes).first(3);  // depth, fill, traffic
     ForEachKey(kernel, [&](const std::string& key, bool sloped) {
-      keys.push_back(key);
-      if (sloped) {
-        for (const char* slope : {":depth", ":fill", ":traffic"}) keys.push_back(key + slope);
-      }
+      AppendFactorKeys(key, sloped ? slopes : slopes.first(0), &keys);
     });
     return keys;
   }
@@ -82,7 +80,7 @@ class AiterModel : public FamilyModel {
 
   KernelTerms Terms(const GemmProblem& problem, const Code& code, KernelRegime* regime) const {
     const TileProblem p = DescribeTileProblem(problem, device_, classes_);
-    if (code.chosen_by_library) return LibraryTerms(problem, p, code, regime);
+    if (code.chosen_by_library) return LibraryTerms(LibraryBest(problem), p, code, regime);
     if (!code.stream_k) return EvaluateTile(p, code.tile, device_, regime);
     return EvaluateTile(p, StreamK(p, code.tile), device_, regime);
   }
@@ -97,13 +95,15 @@ class AiterModel : public FamilyModel {
     return kernel;
   }
 
-  // The best kernel that a library has (cost/gemm.h), times the factor of the code path.
-  KernelTerms LibraryTerms(const GemmProblem& problem, const TileProblem& p, const Code& code,
-                           KernelRegime* regime) const {
+  // The best kernel that a library has.
+  Estimate LibraryBest(const GemmProblem& problem) const {
+    return GemmEstimate(ShapeOf(problem), device_.accelerator, problem.inputs);
+  }
+  // `best` times the factor of the code path.
+  KernelTerms LibraryTerms(const Estimate& best, const TileProblem& p, const Code& code, KernelRegime* regime) const {
     KernelRegime where;
     EvaluateTile(p, code.tile, device_, &where);
     if (regime != nullptr) *regime = where;
-    const Estimate best = GemmEstimate(ShapeOf(problem), device_.accelerator, problem.inputs);
     const TileKernel& k = code.tile;
     const double factor =
         std::exp(k.factor[0] + k.by_depth * where.depth + k.by_fill * where.fill + k.by_traffic * where.traffic);
@@ -196,19 +196,25 @@ class AiterModel : public FamilyModel {
 class AiterScorer : public KernelScorer {
  public:
   AiterScorer(const AiterModel& model, std::span<const GemmKernel> kernels) : model_(model) {
-    for (const GemmKernel& kernel : kernels) ready_.push_back(model.Ready(kernel));
+    for (const GemmKernel& kernel : kernels) {
+      ready_.push_back(model.Ready(kernel));
+      any_chosen_by_library_ = any_chosen_by_library_ || ready_.back().chosen_by_library;
+    }
   }
   void ScoreAll(const GemmProblem& problem, std::span<double> seconds) const override {
     const TileProblem p = DescribeTileProblem(problem, model_.device_, model_.classes_);
     const bool fits = model_.Fits(problem);
+    const Estimate library = fits && any_chosen_by_library_ ? model_.LibraryBest(problem) : Estimate{};
     for (size_t i = 0; i < ready_.size(); ++i) {
       const AiterModel::Code& code = ready_[i];
       if (!fits) {
         seconds[i] = std::numeric_limits<double>::infinity();
       } else if (code.chosen_by_library) {
-        seconds[i] = model_.LibraryTerms(problem, p, code, nullptr).total;
+        seconds[i] = model_.LibraryTerms(library, p, code, nullptr).total;
+      } else if (code.stream_k) {
+        seconds[i] = EvaluateTileTotal(p, model_.StreamK(p, code.tile), model_.device_);
       } else {
-        seconds[i] = EvaluateTileTotal(p, code.stream_k ? model_.StreamK(p, code.tile) : code.tile, model_.device_);
+        seconds[i] = EvaluateTileTotal(p, code.tile, model_.device_);
       }
     }
   }
@@ -219,6 +225,7 @@ class AiterScorer : public KernelScorer {
  private:
   const AiterModel& model_;
   std::vector<AiterModel::Code> ready_;
+  bool any_chosen_by_library_ = false;
 };
 
 std::unique_ptr<KernelScorer> AiterModel::Prepare(std::span<const GemmKernel> kernels) const {

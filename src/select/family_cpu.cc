@@ -46,7 +46,7 @@ class CpuModel : public FamilyModel {
     const double rounds = std::ceil(blocks / std::max(1.0, std::floor(threads / parts)));
     const double bandwidth = bandwidth_ * std::min(1.0, threads / (c_[kSaturation] * cores_));
     const double a = batch * m * k * SizeOf(p.a).value, b = batch * n * k * SizeOf(compute_).value;
-    const double d = batch * m * n * SizeOf(p.d).value;
+    const double d = batch * m * n * SizeOf(p.d).value * OutputPasses(p);
     KernelTerms t;
     t.launch = c_[kForkSeconds] * std::log2(2.0 * threads);
     t.matrix = rounds * 2.0 * kBlockRows * kBlockColumns * k / (c_[kMatrixShare] * core_rate_);

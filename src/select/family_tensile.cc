@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "cost/gemm_tiles.h"
@@ -104,11 +103,25 @@ double FourthRoot(double x) { return std::sqrt(std::sqrt(x)); }
 // A kernel with all that does not depend on the problem worked out. Layout index: GemmLayout.
 struct Ready {
   double tile_0 = 1, tile_1 = 1, step = 1;
-  std::array<double, 3> matrix{}, extra{};                                                 // s an iteration
+  size_t geometry = 0;                      // kernels with the same number agree in what WalkOf reads
+  std::array<double, 3> matrix{}, extra{};  // s an iteration
   double first_fill = 0, epilogue = 0, partial = 0, partial_fixed = 0, chunked_split = 0;  // s a tile
   double factor = 1, swizzle = 8;
   bool stream_k = false, supported = false;
   WorkGroupOrder order = WorkGroupOrder::kRoundRobin;
+
+  bool WalksLike(const Ready& other) const {
+    return tile_0 == other.tile_0 && tile_1 == other.tile_1 && step == other.step && swizzle == other.swizzle &&
+           stream_k == other.stream_k && order == other.order;
+  }
+};
+
+// How the work-groups of one problem walk over the tiles, the same for all kernels of one geometry.
+struct Walk {
+  double grid = 1, iterations = 1, segments = 1, parts = 1;
+  double busy = 1;  // loop time over that with all units busy
+  double mall = 0;  // s: filling the dies' L2s, as far as the loop does not hide it
+  bool split = false, straddle = false, uneven = false;
 };
 
 class TensileModel : public FamilyModel {
@@ -131,7 +144,10 @@ class TensileModel : public FamilyModel {
     return problem.compute == compute_ && problem.groups <= 1 && Prepared(kernel).supported;
   }
   KernelTerms Score(const GemmProblem& problem, const GemmKernel& kernel) const override {
-    return Evaluate<true>(problem, Prepared(kernel));
+    return TermsOf(problem, Prepared(kernel));
+  }
+  KernelTerms TermsOf(const GemmProblem& problem, const Ready& ready) const {
+    return Evaluate<true>(problem, ready, WalkOf(problem, ready), HbmSeconds(problem));
   }
   std::unique_ptr<KernelScorer> Prepare(std::span<const GemmKernel> kernels) const override;
 
@@ -208,33 +224,29 @@ class TensileModel : public FamilyModel {
     return r;
   }
 
-  template <bool kTerms>
-  KernelTerms Evaluate(const GemmProblem& p, const Ready& r) const {
-    KernelTerms t;
+  Walk WalkOf(const GemmProblem& p, const Ready& r) const {
+    Walk w;
     const double m = static_cast<double>(p.n), n = static_cast<double>(p.m), k = static_cast<double>(p.k);
     const double batch = static_cast<double>(std::max<int64_t>(1, p.batch));
     const double units = p.usable_units > 0 ? std::min<double>(units_, p.usable_units) : units_;
     const double tiles_0 = std::ceil(m / r.tile_0), tiles_1 = std::ceil(n / r.tile_1);
     const double tiles = tiles_0 * tiles_1 * batch;
     const double steps = std::max(1.0, std::ceil(k / r.step));
-    const double grid = r.stream_k ? StreamKGrid(tiles, steps, units) : std::min(tiles, units);
-    const double per_group = tiles / grid;
-    const double iterations = r.stream_k ? per_group * steps : std::ceil(tiles / units) * steps;
-    const bool split = r.stream_k && tiles < grid;
-    const double parts = split ? std::floor(grid / tiles + 0.5) : 1.0;
-    const bool straddle = split && std::fmod(steps, parts) > 0.0;
-    const bool uneven = r.stream_k && !split && per_group != std::floor(per_group);
-    const double segments = split ? (straddle ? 2.0 : 1.0) : uneven ? std::ceil(per_group) + 1.0 : std::ceil(per_group);
+    w.grid = r.stream_k ? StreamKGrid(tiles, steps, units) : std::min(tiles, units);
+    const double per_group = tiles / w.grid;
+    w.iterations = r.stream_k ? per_group * steps : std::ceil(tiles / units) * steps;
+    w.split = r.stream_k && tiles < w.grid;
+    w.parts = w.split ? std::floor(w.grid / tiles + 0.5) : 1.0;
+    w.straddle = w.split && std::fmod(steps, w.parts) > 0.0;
+    w.uneven = r.stream_k && !w.split && per_group != std::floor(per_group);
+    w.segments = w.split ? (w.straddle ? 2.0 : 1.0) : w.uneven ? std::ceil(per_group) + 1.0 : std::ceil(per_group);
+    w.busy = units_ > w.grid ? std::pow(w.grid / units_, c_[kIdleClock]) : 1.0;
 
-    const auto layout = static_cast<size_t>(p.layout);
-    const double busy = units_ > grid ? std::pow(grid / units_, c_[kIdleClock]) : 1.0;
-    const double matrix = iterations * r.matrix[layout] * busy, lds = iterations * r.extra[layout] * busy;
-
-    const double at_once = std::min(grid, tiles * parts);
-    const DiePanels panels = PanelsOfDie(tiles_0, tiles_1, at_once, parts, r.swizzle, dies_, r.order);
+    const double at_once = std::min(w.grid, tiles * w.parts);
+    const DiePanels panels = PanelsOfDie(tiles_0, tiles_1, at_once, w.parts, r.swizzle, dies_, r.order);
     const double bytes = SizeOf(p.a).value;
-    const double wide = std::min(r.swizzle, tiles_1), tall = std::min(tiles_0, std::max(1.0, at_once / parts / wide));
-    const double blocks = std::max(1.0, at_once / parts / (wide * tiles_0));
+    const double wide = std::min(r.swizzle, tiles_1), tall = std::min(tiles_0, std::max(1.0, at_once / w.parts / wide));
+    const double blocks = std::max(1.0, at_once / w.parts / (wide * tiles_0));
     const double wave_bytes = (tall * r.tile_0 + std::min(wide * std::ceil(blocks), tiles_1) * r.tile_1) * k * bytes;
     double miss = 0.0;
     if (mall_ > 0.0) {
@@ -242,18 +254,34 @@ class TensileModel : public FamilyModel {
       static_assert(kMissSteepness == 3.0);
       miss = cube / (1.0 + cube);
     }
-    const double mall = iterations * (panels.rows * r.tile_0 + panels.columns * r.tile_1) * r.step * bytes * dies_ /
-                        mall_rate_ * c_[kFillExposed] * (1.0 + c_[kFillMiss] * miss);
+    w.mall = w.iterations * (panels.rows * r.tile_0 + panels.columns * r.tile_1) * r.step * bytes * dies_ / mall_rate_ *
+             c_[kFillExposed] * (1.0 + c_[kFillMiss] * miss);
+    return w;
+  }
+
+  double HbmSeconds(const GemmProblem& p) const {
+    const double m = static_cast<double>(p.n), n = static_cast<double>(p.m), k = static_cast<double>(p.k);
+    const double batch = static_cast<double>(std::max<int64_t>(1, p.batch));
+    return batch *
+           (m * k * SizeOf(p.b).value + n * k * SizeOf(p.a).value + m * n * SizeOf(p.d).value * OutputPasses(p)) / hbm_;
+  }
+
+  // `w` = WalkOf(p, r), `hbm` = HbmSeconds(p).
+  template <bool kTerms>
+  KernelTerms Evaluate(const GemmProblem& p, const Ready& r, const Walk& w, double hbm) const {
+    KernelTerms t;
+    const auto layout = static_cast<size_t>(p.layout);
+    const double matrix = w.iterations * r.matrix[layout] * w.busy, lds = w.iterations * r.extra[layout] * w.busy;
+    const double mall = w.mall;
     const double loop = matrix + lds + mall;
-    const double hbm = batch * (m * k * SizeOf(p.b).value + n * k * bytes + m * n * SizeOf(p.d).value) / hbm_;
     const double body = hbm > 0.2 * loop ? FourthRoot(Fourth(loop) + Fourth(hbm)) : loop;
-    const double epilogue = segments * r.epilogue * SizeOf(p.d).value;
-    const double prologue = segments * grid * r.first_fill;
+    const double epilogue = w.segments * r.epilogue * SizeOf(p.d).value;
+    const double prologue = w.segments * w.grid * r.first_fill;
     double reduction = 0.0;
-    if (split || uneven) {
-      reduction = r.partial_fixed + r.partial * std::max(parts, 2.0) * 0.5;
-      if (straddle) reduction *= 2.0;
-      if (split) reduction += r.chunked_split;
+    if (w.split || w.uneven) {
+      reduction = r.partial_fixed + r.partial * std::max(w.parts, 2.0) * 0.5;
+      if (w.straddle) reduction *= 2.0;
+      if (w.split) reduction += r.chunked_split;
     }
     t.total = (c_[kLaunch] + prologue + body + epilogue + reduction) * r.factor;
     if constexpr (kTerms) {
@@ -282,22 +310,40 @@ class TensileModel : public FamilyModel {
 class TensileScorer : public KernelScorer {
  public:
   TensileScorer(const TensileModel& model, std::span<const GemmKernel> kernels) : model_(model) {
-    for (const GemmKernel& kernel : kernels) ready_.push_back(model.Prepared(kernel));
+    for (const GemmKernel& kernel : kernels) {
+      Ready ready = model.Prepared(kernel);
+      size_t geometry = 0;
+      while (geometry < walkers_.size() && !ready_[walkers_[geometry]].WalksLike(ready)) ++geometry;
+      // What is left of a very varied catalogue shares nothing.
+      if (geometry == walkers_.size() && geometry < kMostGeometries) walkers_.push_back(ready_.size());
+      ready.geometry = geometry;
+      ready_.push_back(ready);
+    }
   }
   void ScoreAll(const GemmProblem& problem, std::span<double> seconds) const override {
     const bool right = problem.compute == model_.compute_ && problem.groups <= 1;
+    const double hbm = model_.HbmSeconds(problem);
+    std::array<Walk, kMostGeometries> walks;
+    for (size_t g = 0; right && g < walkers_.size(); ++g) walks[g] = model_.WalkOf(problem, ready_[walkers_[g]]);
     for (size_t i = 0; i < ready_.size(); ++i) {
-      seconds[i] = right && ready_[i].supported ? model_.Evaluate<false>(problem, ready_[i]).total
-                                                : std::numeric_limits<double>::infinity();
+      const Ready& ready = ready_[i];
+      if (!right || !ready.supported) {
+        seconds[i] = std::numeric_limits<double>::infinity();
+      } else if (ready.geometry < kMostGeometries) {
+        seconds[i] = model_.Evaluate<false>(problem, ready, walks[ready.geometry], hbm).total;
+      } else {
+        seconds[i] = model_.Evaluate<false>(problem, ready, model_.WalkOf(problem, ready), hbm).total;
+      }
     }
   }
-  KernelTerms Terms(const GemmProblem& problem, size_t i) const override {
-    return model_.Evaluate<true>(problem, ready_[i]);
-  }
+  KernelTerms Terms(const GemmProblem& problem, size_t i) const override { return model_.TermsOf(problem, ready_[i]); }
 
  private:
+  static constexpr size_t kMostGeometries = 128;
+
   const TensileModel& model_;
   std::vector<Ready> ready_;
+  std::vector<size_t> walkers_;  // of each geometry one kernel, by its place in ready_
 };
 
 std::unique_ptr<KernelScorer> TensileModel::Prepare(std::span<const GemmKernel> kernels) const {
@@ -308,66 +354,9 @@ std::unique_ptr<FamilyModel> MakeTensile(const Accelerator& accelerator, const F
   return std::make_unique<TensileModel>(accelerator, constants);
 }
 
-// "64x4x1" -> 64, 4, 1; what is missing stays 0.
-std::array<int, 3> Sizes(const std::string& text) {
-  std::array<int, 3> sizes{};
-  std::sscanf(text.c_str(), "%dx%dx%d", &sizes[0], &sizes[1], &sizes[2]);
-  return sizes;
-}
-
-void ReadTensile(CsvRow& row, GemmKernel* kernel) {
-  const auto number = [&](const char* column, int64_t fallback) {
-    return static_cast<int16_t>(row.Integer(column, {-1, 32767}, fallback));
-  };
-  const auto small = [&](const char* column, int64_t fallback) {
-    return static_cast<int8_t>(row.Integer(column, {-1, 127}, fallback));
-  };
-  kernel->tile_n = number("mt0", 0);
-  kernel->tile_m = number("mt1", 0);
-  kernel->tile_k = number("depth_u", 0);
-  const auto instruction = Sizes(row.Text("mi", "16x16"));
-  kernel->instruction_n = static_cast<int16_t>(instruction[0]);
-  kernel->instruction_m = static_cast<int16_t>(instruction[1]);
-  const auto wave_tile = Sizes(row.Text("wave_tile", ""));
-  kernel->wave_tile_n = static_cast<int16_t>(wave_tile[0]);
-  kernel->wave_tile_m = static_cast<int16_t>(wave_tile[1]);
-  const auto group = Sizes(row.Text("work_group", "32x8x1"));
-  kernel->extra[kRowsAtOnce] = static_cast<int16_t>(group[0]);
-  kernel->waves = static_cast<int16_t>(std::max(1, group[0] * group[1] * std::max(1, group[2]) / 64));
-  kernel->stages = number("pgr", 2);
-  kernel->local_prefetch = small("plr", -1);
-  kernel->direct_to_lds_a = small("dtl_a", -1);
-  kernel->direct_to_lds_b = small("dtl_b", -1);
-  kernel->global_read_a = small("grvw_a", 0);
-  kernel->global_read_b = small("grvw_b", 0);
-  kernel->local_read = small("lrvw", 0);
-  kernel->store_vector = small("svw", 0);
-  kernel->vector_a = small("vw_a", 0);
-  kernel->vector_b = small("vw_b", 0);
-  kernel->split_k = number("gsu", 1);
-  kernel->stream_k = small("streamk", 0);
-  kernel->persistent = kernel->stream_k > 0 ? 1 : 0;
-  kernel->swizzle = number("wgm", 0);
-  kernel->xcd_mapping = number("wgm_xcc", 0);
-  kernel->hand_scheduled = small("cms", 0);
-  constexpr std::pair<TensileKnob, const char*> kKnobs[] = {{kClusterLocalRead, "clr"},
-                                                            {kTransposeLds, "tlds"},
-                                                            {kOneLdsBuffer, "one_lds_buf"},
-                                                            {kStaggerU, "stagger_u"},
-                                                            {kStaggerStride, "stagger_stride"},
-                                                            {kNonTemporalA, "nt_a"},
-                                                            {kNonTemporalB, "nt_b"},
-                                                            {kNonTemporalD, "nt_d"},
-                                                            {kScheduleIterAlg, "sia"},
-                                                            {kElementsPerBatchedStore, "nepbs"},
-                                                            {kLdsPadA, "lpa"},
-                                                            {kLdsPadB, "lpb"}};
-  for (const auto& [knob, column] : kKnobs) kernel->extra[knob] = number(column, -1);
-}
-
 }  // namespace
 
-const FamilyEntry kTensileFamily = {KernelFamily::kTensile, kSpecs, MakeTensile, "mt0", ReadTensile,
+const FamilyEntry kTensileFamily = {KernelFamily::kTensile, kSpecs, MakeTensile, "mt0", ReadTensileColumns,
                                     FitMethod::kInsideLists};
 
 }  // namespace portolan

@@ -41,6 +41,12 @@ enum TensileKnob {
 
 extern const FamilyEntry kTensileFamily;
 
+// The columns of a Tensile catalogue, named as in Tensile's solution names: mt0, mt1, depth_u, mi, wave_tile,
+// work_group
+// ("64x4x1"), pgr, plr, dtl_a, dtl_b, grvw_a, grvw_b, lrvw, svw, vw_a, vw_b, gsu, streamk, wgm, wgm_xcc, cms, and those
+// of the knobs above. Only mt0 and mt1 are needed.
+void ReadTensileColumns(CsvRow& row, GemmKernel* kernel);
+
 // Work-groups of a stream-K grid on `units` units: for more tiles than units, the first of tiles / (full + f), f = 0,
 // 1/2, 1/8, 1/5, 1/4, 1/3, that fits, full = floor(tiles / units), else all units; for fewer, tiles x the largest of 8,
 // 6, 4, 3, 2, 1 that fits and leaves 8 iterations each.

@@ -43,11 +43,9 @@ class TritonModel : public FamilyModel {
 
   std::vector<std::string> FactorKeys(const GemmProblem&, const GemmKernel& kernel) const override {
     std::vector<std::string> keys;
+    const std::span<const char* const> slopes(kSlopeSuffixes);
     ForEachKey(kernel, [&](const std::string& key, bool sloped) {
-      keys.push_back(key);
-      if (sloped) {
-        for (const char* slope : kSlopeSuffixes) keys.push_back(key + slope);
-      }
+      AppendFactorKeys(key, sloped ? slopes : slopes.first(0), &keys);
     });
     return keys;
   }

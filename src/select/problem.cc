@@ -16,6 +16,24 @@ int RowAlignment(int64_t row_elements, int64_t leading_dimension, DType dtype, i
 
 }  // namespace
 
+bool IsPriceable(const GemmProblem& p) {
+  constexpr double kMostOutputs = 281474976710656.0;  // 2^48
+  constexpr int64_t kMostDepth = int64_t{1} << 40;
+  if (std::min({p.m, p.n, p.k, p.batch}) < 1 || p.k > kMostDepth) return false;
+  if (std::min({p.lda, p.ldb, p.ldc, p.ldd}) < 0 || std::min(p.groups, p.usable_units) < 0) return false;
+  if (p.pointer_alignment_bytes < 1 || (p.group_m != nullptr && p.groups < 1)) return false;
+  for (int i = 0; p.group_m != nullptr && i < p.groups; ++i) {
+    if (p.group_m[i] < 0 || p.group_m[i] > p.m) return false;
+  }
+  return static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch) <= kMostOutputs;
+}
+
+double OutputPasses(const GemmProblem& problem) {
+  const bool reads_another =
+      problem.epilogue == GemmEpilogue::kAdd || problem.epilogue == GemmEpilogue::kActivationGradient;
+  return reads_another ? 2.0 : 1.0;
+}
+
 GemmShape ShapeOf(const GemmProblem& problem) {
   GemmShape shape;
   shape.m = problem.m;

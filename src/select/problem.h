@@ -30,6 +30,13 @@ struct GemmProblem {
   bool operator==(const GemmProblem&) const = default;
 };
 
+// Sizes, batch and groups from 1, no negative leading dimension, usable units or group, at most 2^48 outputs and 2^40
+// deep. Nothing else is ranked or priced.
+bool IsPriceable(const GemmProblem& problem);
+
+// How often the output passes through memory: twice where the epilogue reads another [M,N], else once.
+double OutputPasses(const GemmProblem& problem);
+
 // The same product for the kernel-blind model of cost/gemm.h.
 GemmShape ShapeOf(const GemmProblem& problem);
 // The problem with packed rows, aligned pointers and cold inputs.

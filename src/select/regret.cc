@@ -56,11 +56,11 @@ nlohmann::ordered_json SummaryJson(const std::string& name, const RegretSummary&
 }  // namespace
 
 const char* ProblemClass(const GemmProblem& p) {
-  const int64_t tiles = CeilDivide(p.m, 256) * CeilDivide(p.n, 256);
+  const double tiles = static_cast<double>(CeilDivide(p.m, 256)) * static_cast<double>(CeilDivide(p.n, 256));
   if (p.batch > 1 || p.groups > 1) return "batched";
   if (std::min(p.m, p.n) <= 64) return "skinny";
-  if (p.k >= 8 * std::max(p.m, p.n)) return "deep";
-  if (tiles < 64) return "few_tiles";
+  if (p.k / 8 >= std::max(p.m, p.n)) return "deep";
+  if (tiles < 64.0) return "few_tiles";
   if (std::min({RowAlignmentA(p), RowAlignmentB(p), RowAlignmentD(p)}) < 16) return "misaligned";
   const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   return flops >= 1e12 ? "large" : "medium";

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "select/catalogue_csv.h"
 #include "select/constants.h"
@@ -154,6 +155,75 @@ TEST(CounterData, CompulsoryReadsMatchTheCounters) {
   }
 }
 
+// One fold of the Tensile sweep's five, fitted without its shapes as tools/calibrate_gemm does: the choice on shapes
+// that the constants have not seen. Taught on four fifths the constants keep what the whole sweep gives.
+TEST(RegretData, TensileHeldOut) {
+  if (!std::filesystem::is_directory(DataFolder() + "/gemm")) {
+    GTEST_SKIP() << "SKIPPED: no measured GEMM times in " << DataFolder();
+  }
+#if defined(PORTOLAN_SANITIZED) || !defined(NDEBUG)
+  GTEST_SKIP() << "a fit: release builds only";
+#endif
+  const auto hardware = Catalogue::Load({"data"});
+  ASSERT_TRUE(hardware.has_value());
+  auto sweep = ReadTensileSweep(DataFolder(), *hardware);
+  ASSERT_TRUE(sweep.has_value()) << FormatError(sweep.error());
+  const auto accelerator = hardware->FindAccelerator(sweep->chip);
+  ASSERT_TRUE(accelerator.has_value());
+  // Every fifth list is left out: lists of equal sizes stand side by side, so whole sizes are dealt.
+  std::map<std::tuple<int64_t, int64_t, int64_t>, int> fold_of;
+  std::vector<CalibrationRow> taught, unseen;
+  for (const CalibrationRow& row : sweep->rows) {
+    const auto size = std::tuple(row.problem.m, row.problem.n, row.problem.k);
+    const int fold = fold_of.emplace(size, static_cast<int>(fold_of.size() % 5)).first->second;
+    (fold == 0 ? unseen : taught).push_back(row);
+  }
+  const FamilyConstants constants = FitFamily(kTensileFamily, **accelerator, DType::kBf16, taught, {});
+  const auto model = kTensileFamily.make(**accelerator, constants);
+  std::vector<double> predicted;
+  for (const CalibrationRow& row : unseen) predicted.push_back(model->Score(row.problem, row.kernel).total);
+  const RegretSummary held_out = Regret(unseen, predicted);
+  EXPECT_GE(held_out.n, 15);
+  EXPECT_GE(held_out.geomean, 0.985);
+  EXPECT_GE(held_out.p10, 0.955);
+}
+
+// Lists of an H200 that no constants were fitted to (seed 2 of bench/select_h200), against the library's first choice.
+TEST(RegretData, CublasLtOnUnseenShapes) {
+  const auto hardware = Catalogue::Load({"data"});
+  ASSERT_TRUE(hardware.has_value());
+  const auto accelerator = hardware->FindAccelerator("h200");
+  ASSERT_TRUE(accelerator.has_value());
+  const auto constants = LoadGemmConstants({"data"});
+  ASSERT_TRUE(constants.has_value());
+  struct Goal {
+    const char* file;
+    DType compute;
+    double geomean, p10;
+  };
+  // Measured 0.981 (0.934), 0.976 (0.935), 0.990 (0.963); the first choice has 0.957, 0.951, 0.977.
+  constexpr Goal kGoals[] = {{"bf16", DType::kBf16, 0.978, 0.925},
+                             {"tf32", DType::kTf32, 0.973, 0.925},
+                             {"fp8", DType::kFp8E4m3, 0.987, 0.955}};
+  for (const Goal& goal : kGoals) {
+    const auto rows = ReadCalibrationRows(std::string("data/measured/h200/cublaslt_") + goal.file + "_seed2.csv",
+                                          goal.compute, **accelerator);
+    ASSERT_TRUE(rows.has_value()) << FormatError(rows.error());
+    const FamilyEntry& family = *FindFamily(KernelFamily::kCublasLt);
+    const auto model =
+        family.make(**accelerator, PickConstants(*constants, family.family, goal.compute, **accelerator));
+    std::vector<double> first, ours;
+    for (const CalibrationRow& row : *rows) {
+      first.push_back(row.kernel.rank);
+      ours.push_back(model->Score(row.problem, row.kernel).total);
+    }
+    const RegretSummary chosen = Regret(*rows, ours);
+    EXPECT_GE(chosen.geomean, goal.geomean) << goal.file;
+    EXPECT_GE(chosen.p10, goal.p10) << goal.file;
+    EXPECT_GT(chosen.geomean, Regret(*rows, first).geomean + 0.01) << goal.file;
+  }
+}
+
 // What the calibrated constants reach on the lists that they were fitted to, less a margin of a quarter of the loss;
 // docs/measurements.md has the figures on lists left out.
 TEST(RegretData, Goals) {
@@ -189,7 +259,7 @@ TEST(RegretData, Goals) {
   }
   for (const AbsoluteSet& set : report->absolute) {
     EXPECT_LE(set.median, set.name == "grid_mi355x_bf16" ? 0.12 : 0.10) << set.name;
-    EXPECT_LE(set.p90, set.name == "grid_mi355x_bf16" ? 0.50 : 0.25) << set.name;
+    EXPECT_LE(set.p90, set.name == "grid_mi355x_bf16" ? 0.28 : 0.25) << set.name;
   }
 }
 

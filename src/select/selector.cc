@@ -245,6 +245,7 @@ Result<Selector> Selector::Create(const Accelerator& accelerator, KernelCatalogu
 RankedKernel Selector::BestUncached(const GemmProblem& problem) const {
   double least = std::numeric_limits<double>::infinity(), second = least;
   int32_t index = -1;
+  if (!IsPriceable(problem)) return {};
   std::array<double, kStackKernels> seconds;
   for (const Impl::Part& part : impl_->parts) {
     const size_t n = part.index.size();
@@ -265,7 +266,7 @@ RankedKernel Selector::BestUncached(const GemmProblem& problem) const {
 }
 
 RankedKernel Selector::Best(const GemmProblem& problem) const {
-  if (problem.group_m != nullptr) return BestUncached(problem);
+  if (problem.group_m != nullptr || !IsPriceable(problem)) return BestUncached(problem);
   const uint64_t hash = Hash(problem);
   const Words words(problem);
   RankedKernel answer;
@@ -278,7 +279,7 @@ RankedKernel Selector::Best(const GemmProblem& problem) const {
 size_t Selector::Rank(const GemmProblem& problem, std::span<RankedKernel> ranked) const {
   size_t kept = 0;
   std::array<double, kStackKernels> seconds;
-  if (ranked.empty()) return 0;
+  if (ranked.empty() || !IsPriceable(problem)) return 0;
   for (const Impl::Part& part : impl_->parts) {
     const size_t n = part.index.size();
     part.scorer->ScoreAll(problem, {seconds.data(), n});

@@ -43,8 +43,8 @@ class Selector {
   Selector& operator=(Selector&&) noexcept;
   ~Selector();
 
-  // The fastest kernel; index -1 when none of the catalogue runs the problem. Answers of plain problems (no group
-  // list) are kept in a bounded cache.
+  // The fastest kernel; index -1 when none of the catalogue runs the problem or the problem makes no sense
+  // (IsPriceable). Answers of plain problems (no group list) are kept in a bounded cache.
   RankedKernel Best(const GemmProblem& problem) const;
   // The same without the cache.
   RankedKernel BestUncached(const GemmProblem& problem) const;

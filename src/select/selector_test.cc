@@ -6,9 +6,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <ostream>
 #include <thread>
 
+#include "hw/catalogue.h"
+#include "select/catalogue_csv.h"
+#include "select/constants.h"
 #include "select/explain.h"
 #include "select/test_devices.h"
 
@@ -168,30 +173,96 @@ double BestOf(int repeats, int count, Work work) {
   return best;
 }
 
-TEST(SelectorTest, FastEnough) {
-#if defined(PORTOLAN_SANITIZED) || !defined(NDEBUG)
-  GTEST_SKIP() << "time limits hold for release builds only";
-#endif
-  const Selector selector = MakeSelector(500);
-  // Reference: dependent divisions and roots, 1000 of each; 5 to 8 us on a server core of 2019 to 2025 when it is idle.
+// How much slower than an idle server core of 2019 to 2025 this one is just now, at least 1. Roots and divisions, 1000
+// of each: in one dependent chain (10 us there) and in four chains side by side (13 us), which also feels a busy
+// neighbour on the same core.
+double Slowness() {
   volatile double seed = 1.5;
-  const double reference = BestOf(20, 20, [&](int) {
+  const double chain = BestOf(20, 20, [&](int) {
     double x = seed;
     for (int i = 0; i < 1000; ++i) x = std::sqrt(x) / 0.9 + 0.1;
     seed = x > 1e300 ? 1.0 : 1.5;
   });
-  const double scale = std::max(1.0, reference / 10e-6);  // a slow or busy machine
+  const double side_by_side = BestOf(20, 20, [&](int) {
+    std::array<double, 4> x = {seed, seed + 1.0, seed + 2.0, seed + 3.0};
+    for (int i = 0; i < 1000; ++i) {
+      for (double& each : x) each = std::sqrt(each) / 0.9 + 0.1;
+    }
+    seed = x[0] + x[1] + x[2] + x[3] > 1e300 ? 1.0 : 1.5;
+  });
+  testing::Test::RecordProperty("chain_us", std::to_string(chain * 1e6));
+  testing::Test::RecordProperty("side_by_side_us", std::to_string(side_by_side * 1e6));
+  return std::max({1.0, chain / 10e-6, side_by_side / 13e-6});
+}
+
+struct ShippedCatalogue {
+  const char* file;
+  const char* chip;
+  DType compute;
+};
+void PrintTo(const ShippedCatalogue& c, std::ostream* out) { *out << c.file; }
+
+// 500 kernels of a shipped catalogue (short ones repeat) with the shipped constants.
+class ShippedCatalogueTest : public testing::TestWithParam<ShippedCatalogue> {
+ protected:
+  void SetUp() override {
+    const auto hardware = Catalogue::Load({"data"});
+    ASSERT_TRUE(hardware) << FormatError(hardware.error());
+    const auto accelerator = hardware->FindAccelerator(GetParam().chip);
+    ASSERT_TRUE(accelerator) << FormatError(accelerator.error());
+    const auto constants = LoadGemmConstants({"data"});
+    ASSERT_TRUE(constants) << FormatError(constants.error());
+    const auto list = ReadKernels(std::string("data/kernels/") + GetParam().file + ".csv", GetParam().compute);
+    ASSERT_TRUE(list) << FormatError(list.error());
+    KernelCatalogue kernels;
+    for (size_t i = 0; i < 500; ++i) {
+      kernels.kernels.push_back(list->catalogue.kernels[i % list->catalogue.kernels.size()]);
+      kernels.ids.push_back(std::to_string(i));
+    }
+    auto made = Selector::Create(**accelerator, std::move(kernels), *constants);
+    ASSERT_TRUE(made) << FormatError(made.error());
+    selector_ = std::make_unique<Selector>(std::move(*made));
+  }
+  GemmProblem Sized(int64_t m) const {
+    GemmProblem p = Product(m, 1024, 512);
+    p.a = p.b = p.compute = GetParam().compute;
+    return p;
+  }
+  std::unique_ptr<Selector> selector_;
+};
+
+TEST_P(ShippedCatalogueTest, BestIsFastAndAllocatesNothing) {
+  ASSERT_GE(selector_->Best(Sized(1024)).index, 0);
+  std::array<RankedKernel, 8> ranked;
+  const int64_t before = allocations;
+  for (int i = 0; i < 50; ++i) {
+    selector_->Best(Sized(1024 + 64 * i));
+    selector_->Rank(Sized(1024 + 64 * i), ranked);
+  }
+  EXPECT_EQ(allocations, before);
+#if defined(PORTOLAN_SANITIZED) || !defined(NDEBUG)
+  GTEST_SKIP() << "time limits hold for release builds only";
+#endif
   int64_t sum = 0;
-  const double cold =
-      BestOf(20, 50, [&](int i) { sum += selector.BestUncached(Product(1024 + 64 * i, 1024, 512)).index; });
-  const double cached = BestOf(20, 5000, [&](int) { sum += selector.Best(Product(4096, 1024, 512)).index; });
-  RecordProperty("reference_us", std::to_string(reference * 1e6));
+  const double slow_before = Slowness();
+  const double cold = BestOf(20, 50, [&](int i) { sum += selector_->BestUncached(Sized(1024 + 64 * i)).index; });
+  const double cached = BestOf(20, 5000, [&](int) { sum += selector_->Best(Sized(1024)).index; });
+  const double slow = std::max(slow_before, Slowness());
   RecordProperty("cold_us", std::to_string(cold * 1e6));
   RecordProperty("cached_ns", std::to_string(cached * 1e9));
-  EXPECT_LT(cold, 20e-6 * scale) << "reference loop " << reference * 1e6 << " us";
-  EXPECT_LT(cached, 100e-9 * scale) << "reference loop " << reference * 1e6 << " us";
+  // A busy neighbour also takes caches, which the loops of Slowness do not feel; the 500 kernels are 300 KB.
+  const double allowed = slow > 1.2 ? 2.5 * slow : slow;
+  EXPECT_LT(cold, 20e-6 * allowed) << "this core is " << slow << " times slower than an idle one";
+  EXPECT_LT(cached, 100e-9 * allowed) << "this core is " << slow << " times slower than an idle one";
   EXPECT_NE(sum, -1);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedCatalogueTest,
+                         testing::Values(ShippedCatalogue{"triton_sm_90_bf16", "h200", DType::kBf16},
+                                         ShippedCatalogue{"cublaslt_sm_90_bf16", "h200", DType::kBf16},
+                                         ShippedCatalogue{"tensile_gfx950_bf16", "mi350x", DType::kBf16},
+                                         ShippedCatalogue{"aiter_gfx950_bf16", "mi355x", DType::kBf16},
+                                         ShippedCatalogue{"aiter_gfx950_fp8_e4m3", "mi355x", DType::kFp8E4m3}));
 
 }  // namespace
 }  // namespace portolan

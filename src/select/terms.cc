@@ -51,7 +51,8 @@ double TileCount(const GemmProblem& problem, const GemmKernel& kernel) {
     const int64_t groups = std::max<int64_t>(1, problem.groups);
     rows = groups * CeilDivide(CeilDivide(problem.m, groups), tile_m);
   }
-  return static_cast<double>(rows * CeilDivide(problem.n, tile_n) * std::max<int64_t>(1, problem.batch));
+  return static_cast<double>(rows) * static_cast<double>(CeilDivide(problem.n, tile_n)) *
+         static_cast<double>(std::max<int64_t>(1, problem.batch));
 }
 
 double ClearAndConvertSeconds(const GemmProblem& problem, const Accelerator& accelerator) {

@@ -214,7 +214,7 @@ TileProblem DescribeTileProblem(const GemmProblem& problem, const TileDevice& de
   p.bits_lost_b = std::log2(16.0 / RowAlignmentB(problem));
   p.bits_lost_d = std::log2(16.0 / RowAlignmentD(problem));
   p.compulsory = p.batch * (p.m * p.k * p.bytes_a + groups * p.k * p.n * p.bytes_b);
-  p.output = p.batch * p.m * p.n * p.bytes_d;
+  p.output = p.batch * p.m * p.n * p.bytes_d * OutputPasses(problem);
   p.refetch = device.l2_bytes > 0.0
                   ? std::clamp((p.compulsory / device.l2_bytes - kFitStart) / (kFitEnd - kFitStart), 0.0, 1.0)
                   : 1.0;
