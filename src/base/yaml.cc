@@ -240,7 +240,6 @@ std::optional<YamlValue> YamlMap::Require(const std::string& key) {
   if (!found && ok()) {
     Fail(Error{ErrorCode::kMissingField, "is required but missing", value_.file(), value_.line(),
                ChildPath(value_.path_, key)});
-    missing_ = true;
   }
   return ok() ? found : std::nullopt;
 }
@@ -309,7 +308,9 @@ void YamlMap::Visit(const std::string& key, const std::function<Status(const Yam
 }
 
 void YamlMap::Fail(Error error) {
-  if (!error_) error_ = std::move(error);
+  if (error_) return;
+  missing_ = error.code == ErrorCode::kMissingField;
+  error_ = std::move(error);
 }
 
 std::optional<std::pair<std::string, int>> YamlMap::UnknownKey() const {

@@ -209,6 +209,18 @@ TEST(YamlMapTest, KeepsTheFirstError) {
   EXPECT_EQ(ErrorOf(map.Finish()), "f.yaml:1: a: must be a number, got 'x'");
 }
 
+// A reader that words its own error for a missing key gets the unknown one named too; other errors do not.
+TEST(YamlMapTest, OwnErrorsForMissingFieldsNameTheUnknownKey) {
+  const YamlValue root = Parsed("a: 1\nsms: 2\n");
+  YamlMap missing = *root.Map();
+  missing.Integer("a", {}, 0);
+  missing.Fail(Error{ErrorCode::kMissingField, "is needed", "f.yaml", 1, "compute_units"});
+  EXPECT_EQ(ErrorOf(missing.Finish()), "f.yaml:1: compute_units: is needed; 'sms' on line 2 is not a known key");
+  YamlMap wrong = *root.Map();
+  wrong.Fail(Error{ErrorCode::kInvalidValue, "is too small", "f.yaml", 1, "a"});
+  EXPECT_EQ(ErrorOf(wrong.Finish()), "f.yaml:1: a: is too small");
+}
+
 TEST(YamlMapTest, MissingFieldsNameTheMap) {
   const YamlValue root = Parsed("tables:\n  - rows: 1\n  - rwos: 1\n");
   YamlMap table = *root.Map()->Find("tables")->Elements()->at(1).Map();
