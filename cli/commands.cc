@@ -1,7 +1,12 @@
 #include "commands.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+
+#include "base/text.h"
 
 namespace portolan {
 
@@ -17,6 +22,17 @@ std::vector<std::string> DataDirectories(const GlobalOptions& global) {
 }
 
 Result<Catalogue> LoadCatalogue(const GlobalOptions& global) { return Catalogue::Load(DataDirectories(global)); }
+
+Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given) {
+  constexpr double kMaxBatch = 1e12;  // as in a recipe
+  if (!given) return 0;
+  double number = 0;
+  if (ParseDouble(*given, &number) && number >= 1 && number <= kMaxBatch && number == std::floor(number)) {
+    return static_cast<int64_t>(number);
+  }
+  return MakeError(ErrorCode::kUsage, fmt::format("{} must be a whole number from 1 to {:g}, got '{}'", option,
+                                                  kMaxBatch, given->substr(0, 40)));
+}
 
 int ReportError(const Error& error) {
   std::fprintf(stderr, "portolan: %s\n", FormatError(error).c_str());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ std::string BuiltInDataDirectory();
 std::vector<std::string> DataDirectories(const GlobalOptions& global);
 // Built-in hardware, then that of the user's directories.
 Result<Catalogue> LoadCatalogue(const GlobalOptions& global);
+// The samples of a batch that an option gives, "8192" or "8.192e3"; 0 when it is not given. Error: not a whole number
+// from 1 to 1e12, as in a recipe.
+Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given);
 // Prints "portolan: file:line: field: message" to standard error and returns the exit code.
 int ReportError(const Error& error);
 

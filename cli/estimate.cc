@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,7 +14,6 @@ namespace portolan {
 namespace {
 
 constexpr int kColumns = 80;
-constexpr double kMaxBatch = 1e12;  // as in a recipe
 
 struct EstimateOptions {
   std::string model, cluster, recipe, scale_up, scale_out;
@@ -60,7 +58,11 @@ void PrintMemory(const MemoryEstimate& memory, const Cluster& cluster) {
     if (bytes > Bytes(0)) fmt::print("{:<24} {:>12.2f}\n", name, bytes.value * 1e-9);
   }
   fmt::print("{:<24} {:>12.2f} of {:.0f}: {}\n", "total", memory.total.value * 1e-9, memory.capacity.value * 1e-9,
-             memory.Fits() ? "fits" : "does not fit");
+             memory.FitsDevice() ? "fits" : "does not fit");
+  if (memory.host_tables > Bytes(0)) {
+    fmt::print("{:<24} {:>12.2f} of {:.0f}: {}\n", "host memory per node", memory.host_tables.value * 1e-9,
+               memory.host_capacity.value * 1e-9, memory.FitsHost() ? "fits" : "does not fit");
+  }
   if (!memory.Fits()) fmt::print("{}", WrapText(memory.WhatWouldFit(cluster), 2, kColumns));
 }
 
@@ -101,18 +103,6 @@ void PrintOps(const StepGraph& graph) {
     fmt::print("{:<36} {:>10.1f} {:>10.1f} {:>10.1f} {:>9.1f}\n", Fit(task.name, 36), e.total.value * 1e6,
                e.compute.value * 1e6, e.memory.value * 1e6, e.communication.value * 1e6);
   }
-}
-
-// 0 when the option is not given.
-Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given) {
-  if (!given) return 0;
-  const std::string& text = *given;
-  double number = 0;
-  if (ParseDouble(text, &number) && number >= 1 && number <= kMaxBatch && number == std::floor(number)) {
-    return static_cast<int64_t>(number);
-  }
-  return MakeError(ErrorCode::kUsage, fmt::format("{} must be a whole number from 1 to {:g}, got '{}'", option,
-                                                  kMaxBatch, text.substr(0, 40)));
 }
 
 Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& global) {

@@ -18,12 +18,11 @@ namespace portolan {
 namespace {
 
 constexpr int kColumns = 80;
-constexpr int64_t kMaxBatch = 1000000000000;  // as in a recipe
 
 struct PlanCommand {
   std::string model, from, to, recipe, out, torchrec;
   std::vector<std::string> allow;
-  int64_t global_batch = 0;
+  std::optional<std::string> global_batch;
   bool show_rejected = false, show_tables = false, show_launch = false;
 };
 
@@ -37,6 +36,35 @@ std::string Gigabytes(Bytes bytes) { return fmt::format("{:.1f} GB", bytes.value
 void PrintRow(const char* name, const StepEstimate& estimate) {
   fmt::print("{:<34} {:>11} {:>10} {:>9} {:>12}\n", name, Ms(estimate.step), Rate(estimate.samples_per_s),
              Gigabytes(estimate.memory.total), estimate.memory.Fits() ? "fits" : "does not fit");
+}
+
+// The change that gains most, why the old machine does not have it, and the two machines side by side.
+std::string WhatDecides(const Plan& plan, const PlanCommand& command) {
+  std::string text;
+  if (!plan.codesigned.estimate.memory.Fits()) return text;
+  if (!plan.repairs.empty()) {
+    text += " The ported recipe fits by";
+    for (const Step& step : plan.repairs) {
+      text +=
+          fmt::format("{} {} = {}", &step == &plan.repairs.front() ? "" : " and", step.change.rule, step.change.option);
+    }
+    text += ".";
+  }
+  const LedgerEntry* largest = nullptr;
+  for (const LedgerEntry& entry : plan.ledger) {
+    if (largest == nullptr || entry.gain_to > largest->gain_to) largest = &entry;
+  }
+  if (largest != nullptr && plan.no_gain_reason.empty()) {
+    text += fmt::format(" What decides: {} = {} ({}", largest->step.change.rule, largest->step.change.option,
+                        Percent(largest->gain_to));
+    text += largest->gain_from ? fmt::format("; {} on {}).", Percent(*largest->gain_from), command.from)
+                               : fmt::format("; {}: {}).", command.from, largest->not_on_from);
+  }
+  if (plan.on_from.memory.Fits()) {
+    text += fmt::format(" {} then trains at {:.2f}x the samples/s of {}.", command.to,
+                        plan.codesigned.estimate.samples_per_s / plan.on_from.samples_per_s, command.from);
+  }
+  return text;
 }
 
 void PrintSummary(const Plan& plan, const Model& model, const PlanCommand& command) {
@@ -54,6 +82,7 @@ void PrintSummary(const Plan& plan, const Model& model, const PlanCommand& comma
   if (plan.time_to_quality_ratio) {
     sentence += fmt::format(" Time to quality: {:.2f}x.", *plan.time_to_quality_ratio);
   }
+  sentence += WhatDecides(plan, command);
   fmt::print("{}\n", WrapText(sentence, 0, kColumns));
   fmt::print("{:<34} {:>11} {:>10} {:>9}\n", "", "step", "samples/s", "memory");
   PrintRow(fmt::format("best on {} ({})", command.from, plan.baseline_source).c_str(), plan.on_from);
@@ -86,9 +115,12 @@ void PrintBreakdown(const Plan& plan) {
 
 void PrintLedger(const Plan& plan, const PlanCommand& command) {
   for (const Step& step : plan.repairs) {
-    fmt::print("\nneeded to fit on {}: {} = {}\n{}    {}; memory {} to {}\n", command.to, step.change.rule,
-               step.change.option, WrapText(step.change.what, 4, kColumns), MathsClassName(step.change.maths),
-               Gigabytes(step.memory_before), Gigabytes(step.memory_after));
+    fmt::print("\nneeded to fit on {}: {} = {}\n", command.to, step.change.rule, step.change.option);
+    fmt::print("{}", WrapText(step.change.what, 4, kColumns));
+    fmt::print("{}", WrapText(fmt::format("{}; memory {} to {}, step {} to {}", MathsClassName(step.change.maths),
+                                          Gigabytes(step.memory_before), Gigabytes(step.memory_after), Ms(step.before),
+                                          Ms(step.after)),
+                              4, kColumns));
   }
   if (!plan.ledger.empty()) fmt::print("\ngains, in the order taken\n");
   for (const LedgerEntry& entry : plan.ledger) {
@@ -251,11 +283,12 @@ Result<int> RunPlan(const PlanCommand& command, const GlobalOptions& global) {
     PORTOLAN_ASSIGN_OR_RETURN(const std::string recipe_file, FindDataFile(dirs, "recipes", start));
     PORTOLAN_ASSIGN_OR_RETURN(options.start, LoadRecipe(recipe_file));
   }
-  if (command.global_batch > 0) {
-    options.start.global_batch = command.global_batch;
+  if (command.global_batch) {
+    PORTOLAN_ASSIGN_OR_RETURN(options.start.global_batch, ParseBatch("--global-batch", command.global_batch));
     options.start.local_batch = 0;
   }
   if (!command.recipe.empty()) options.baseline = options.start;
+  PORTOLAN_ASSIGN_OR_RETURN(options.errors, MeasureTermErrors(catalogue, dirs, model, to.accelerator.vendor));
   ProgressBar bar;
   options.progress = [&bar](double done, const char* what) { bar.Update(done, what); };
   PORTOLAN_ASSIGN_OR_RETURN(Plan plan, MakePlan(model, from, to, options));
@@ -300,8 +333,7 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) 
   plan->add_option("--recipe", command->recipe,
                    HelpText("The baseline: your recipe as it is (default: the best one on --from, searched from the "
                             "model's published recipe)"));
-  plan->add_option("--global-batch", command->global_batch, HelpText("Samples a step instead of the recipe's"))
-      ->check(CLI::Range(int64_t{1}, kMaxBatch));
+  plan->add_option("--global-batch", command->global_batch, HelpText("Samples a step instead of the recipe's"));
   plan->add_option("--allow", command->allow,
                    HelpText("Rules that change the maths and may be used: batch, gemm_dtype, row_dtype, "
                             "gradient_dtype, embedding_optimizer, jagged_packing, accumulation"))

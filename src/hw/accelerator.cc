@@ -56,6 +56,7 @@ constexpr std::array kFields = {
     Field{"kernel_fixed_s", FieldKind::kScalar, Need::kOptional, PerCore::kNo, {1e-9, 0.1}},
     Field{"host_launch_s", FieldKind::kScalar, Need::kOptional, PerCore::kNo, {1e-9, 0.1}},
     Field{"host_link_bytes_per_s", FieldKind::kScalar, Need::kOptional, PerCore::kTimesCores, kRateRange},
+    Field{"host_memory_bytes_per_device", FieldKind::kScalar, Need::kOptional, PerCore::kNo, {1e8, 1e14}},
     Field{"power_w", FieldKind::kScalar, Need::kOptional, PerCore::kTimesCores, {0.1, 1e5}},
 };
 

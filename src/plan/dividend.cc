@@ -75,25 +75,24 @@ std::optional<Scaled> ScaleBatch(const Model& model, const Recipe& recipe, doubl
 
 enum class Verdict { kFits, kMemory, kTime, kImpossible };
 
-Verdict Try(const Scaling& scaling, const Model& model, const Recipe& recipe, const Cluster& cluster, Seconds budget,
-            double factor) {
-  const std::optional<Scaled> scaled = scaling(model, recipe, factor);
+Verdict Try(const Scaling& scaling, const Model& model, const DividendSide& side, double factor) {
+  const std::optional<Scaled> scaled = scaling(model, side.recipe, factor);
   if (!scaled) return Verdict::kImpossible;
-  const Result<StepEstimate> estimate = EstimateStep(scaled->model, scaled->recipe, cluster);
+  const Result<StepEstimate> estimate = EstimateStepPlaced(scaled->model, scaled->recipe, side.cluster, side.placement);
   if (!estimate) return Verdict::kImpossible;
   if (!estimate->memory.Fits()) return Verdict::kMemory;
-  return estimate->step <= scaled->time_factor * kTimeTolerance * budget ? Verdict::kFits : Verdict::kTime;
+  return estimate->step <= scaled->time_factor * kTimeTolerance * side.budget ? Verdict::kFits : Verdict::kTime;
 }
 
 // The largest factor that fits, in [1, kLargestFactor]; *limit says what stops it.
-std::optional<double> LargestFactor(const Scaling& scaling, const Model& model, const Recipe& recipe,
-                                    const Cluster& cluster, Seconds budget, std::string* limit) {
+std::optional<double> LargestFactor(const Scaling& scaling, const Model& model, const DividendSide& side,
+                                    std::string* limit) {
   double low = 1, high = kLargestFactor;
-  Verdict stopped = Try(scaling, model, recipe, cluster, budget, 1);
+  Verdict stopped = Try(scaling, model, side, 1);
   if (stopped == Verdict::kImpossible) return std::nullopt;
   if (stopped == Verdict::kFits) {
-    stopped = Try(scaling, model, recipe, cluster, budget, high);
-    if (stopped == Verdict::kImpossible) stopped = Try(scaling, model, recipe, cluster, budget, 2);
+    stopped = Try(scaling, model, side, high);
+    if (stopped == Verdict::kImpossible) stopped = Try(scaling, model, side, 2);
     if (stopped == Verdict::kImpossible) return std::nullopt;
     if (stopped == Verdict::kFits) {
       *limit = "the search's end (64x)";
@@ -101,7 +100,7 @@ std::optional<double> LargestFactor(const Scaling& scaling, const Model& model, 
     }
     while (high / low > 1.01) {
       const double middle = std::sqrt(low * high);
-      const Verdict verdict = Try(scaling, model, recipe, cluster, budget, middle);
+      const Verdict verdict = Try(scaling, model, side, middle);
       if (verdict == Verdict::kFits) {
         low = middle;
       } else {
@@ -116,9 +115,7 @@ std::optional<double> LargestFactor(const Scaling& scaling, const Model& model, 
 
 }  // namespace
 
-std::vector<Dividend> CapacityDividends(const Model& model, const Cluster& from, const Recipe& from_recipe,
-                                        Seconds from_step, const Cluster& to, const Recipe& to_recipe,
-                                        Seconds to_budget) {
+std::vector<Dividend> CapacityDividends(const Model& model, const DividendSide& from, const DividendSide& to) {
   const std::pair<const char*, Scaling> dimensions[] = {{"table rows", ScaleRows},
                                                         {"embedding dimension", ScaleDimension},
                                                         {"sequence length", ScaleSequence},
@@ -130,8 +127,8 @@ std::vector<Dividend> CapacityDividends(const Model& model, const Cluster& from,
     Dividend dividend;
     dividend.dimension = name;
     std::string ignored;
-    const auto here = LargestFactor(scaling, model, to_recipe, to, to_budget, &dividend.limit);
-    const auto there = LargestFactor(scaling, model, from_recipe, from, from_step, &ignored);
+    const auto here = LargestFactor(scaling, model, to, &dividend.limit);
+    const auto there = LargestFactor(scaling, model, from, &ignored);
     if (!here || !there) continue;
     dividend.factor = *here;
     dividend.factor_from = *there;

@@ -15,9 +15,15 @@ struct Dividend {
   std::string limit;       // what stops it: "memory", "time" or "the search's end (64x)"
 };
 
+// One side of the comparison: a recipe as it is priced on a cluster, and the step time to meet.
+struct DividendSide {
+  const Cluster& cluster;
+  const Recipe& recipe;
+  const Placement& placement;  // of the estimate: tables stay where it has them while they grow
+  Seconds budget;
+};
+
 // Bisection on each dimension that the model has, to 1 %; a dimension that the model's shapes do not allow is left out.
-std::vector<Dividend> CapacityDividends(const Model& model, const Cluster& from, const Recipe& from_recipe,
-                                        Seconds from_step, const Cluster& to, const Recipe& to_recipe,
-                                        Seconds to_budget);
+std::vector<Dividend> CapacityDividends(const Model& model, const DividendSide& from, const DividendSide& to);
 
 }  // namespace portolan

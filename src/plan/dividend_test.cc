@@ -12,6 +12,14 @@ const Dividend* Find(const std::vector<Dividend>& dividends, const std::string& 
   return nullptr;
 }
 
+// `recipe` on both clusters, with the tables where its estimates have them.
+std::vector<Dividend> DividendsOf(const Model& model, const Recipe& recipe, const Cluster& from, Seconds from_budget,
+                                  const Cluster& to, Seconds to_budget) {
+  const Placement there = EstimateOrFail(model, recipe, from).placement;
+  const Placement here = EstimateOrFail(model, recipe, to).placement;
+  return CapacityDividends(model, {from, recipe, there, from_budget}, {to, recipe, here, to_budget});
+}
+
 // One table split by row over 8 devices, SGD (no state) and next to nothing else. Rows grow until memory ends:
 // factor = (capacity - the rest) / bytes of rows, to the bisection's 1 %.
 TEST(DividendTest, RowsFillTheMemory) {
@@ -21,8 +29,7 @@ TEST(DividendTest, RowsFillTheMemory) {
   Recipe recipe = DefaultRecipe();
   recipe.sharding = Sharding::kRow;
   const Cluster h100 = TestCluster("8xh100"), mi350x = TestCluster("8xmi350x");
-  const std::vector<Dividend> dividends =
-      CapacityDividends(model, h100, recipe, Seconds(1), mi350x, recipe, Seconds(1));
+  const std::vector<Dividend> dividends = DividendsOf(model, recipe, h100, Seconds(1), mi350x, Seconds(1));
   const Dividend* rows = Find(dividends, "table rows");
   ASSERT_NE(rows, nullptr);
   EXPECT_EQ(rows->limit, "memory");
@@ -42,7 +49,7 @@ TEST(DividendTest, TimeStopsASequence) {
   const Recipe recipe = DataRecipe("dlrmv4_mlperf");
   const Cluster cluster = TestCluster("8xmi350x");
   const Seconds step = EstimateOrFail(model, recipe, cluster).step;
-  const std::vector<Dividend> dividends = CapacityDividends(model, cluster, recipe, step, cluster, recipe, 1.2 * step);
+  const std::vector<Dividend> dividends = DividendsOf(model, recipe, cluster, step, cluster, 1.2 * step);
   const Dividend* sequence = Find(dividends, "sequence length");
   ASSERT_NE(sequence, nullptr);
   EXPECT_EQ(sequence->limit, "time");
@@ -60,7 +67,7 @@ TEST(DividendTest, MonotoneInTheBudget) {
   const Seconds step = EstimateOrFail(model, recipe, cluster).step;
   std::vector<Dividend> last;
   for (const double budget : {0.5, 1.0, 1.5, 3.0}) {
-    const std::vector<Dividend> now = CapacityDividends(model, cluster, recipe, step, cluster, recipe, budget * step);
+    const std::vector<Dividend> now = DividendsOf(model, recipe, cluster, step, cluster, budget * step);
     for (const Dividend& dividend : now) EXPECT_GE(dividend.factor, 1);
     for (const Dividend& before : last) {
       const Dividend* after = Find(now, before.dimension);

@@ -19,6 +19,10 @@ nlohmann::ordered_json EstimateJson(const StepEstimate& estimate, const Model& m
   json["samples_per_s"] = estimate.samples_per_s;
   json["hbm_bytes_per_device"] = estimate.memory.total.value;
   json["hbm_capacity_bytes_per_device"] = estimate.memory.capacity.value;
+  if (estimate.memory.host_tables > Bytes(0)) {
+    json["host_bytes_per_node"] = estimate.memory.host_tables.value;
+    json["host_capacity_bytes_per_node"] = estimate.memory.host_capacity.value;
+  }
   json["fits"] = estimate.memory.Fits();
   json["binding"] = estimate.binding;
   auto& breakdown = json["breakdown"] = nlohmann::ordered_json::object();

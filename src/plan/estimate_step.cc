@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plan/graph_builder.h"
+#include "plan/host_tables.h"
 #include "plan/placement_bound.h"
 #include "plan/step_pricer.h"
 #include "recipe/rules/rule.h"
@@ -42,6 +43,7 @@ Status CheckRecipe(const Model& model, const Recipe& recipe, const Cluster& clus
                       recipe.id, name, cluster.devices, sharding.shards));
     }
   }
+  PORTOLAN_RETURN_IF_ERROR(CheckHostTables(model, recipe, cluster));
   std::vector<std::string> blocks;
   for (const Block& block : model.blocks) blocks.push_back(block.name);
   for (const std::string& name : recipe.recompute_blocks) {
@@ -87,13 +89,54 @@ void AddInheritedNote(const Accelerator& accelerator, const Recipe& recipe, std:
                                accelerator.id, Join(keys, ", "), accelerator.id));
 }
 
-StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants) {
+// Settings of the recipe that change nothing here: a reader may take them for a gain.
+void AddIdleSettings(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                     std::vector<std::string>* notes) {
+  bool unpooled = false;
+  for (const FeatureGroup& group : model.groups) unpooled = unpooled || group.pooling == Pooling::kNone;
+  if (recipe.dedup != IndexDedup::kNone && !unpooled) {
+    notes->push_back("embedding.dedup changes nothing: every group of this model is pooled");
+  }
+  if (cluster.devices == 1) {
+    if (recipe.sharding != Sharding::kAuto && recipe.sharding != Sharding::kDataParallel && !model.tables.empty()) {
+      notes->push_back(fmt::format("embedding.sharding {} changes nothing: one device holds every table",
+                                   ShardingName(recipe.sharding)));
+    }
+    if (recipe.dense_parallelism != DenseParallelism::kReplicated) {
+      notes->push_back("execution.dense_parallelism changes nothing: there is one device");
+    }
+    if (recipe.hot_rows > 0) notes->push_back("embedding.replicated_hot_rows changes nothing: there is one device");
+  }
+  if (recipe.host_tables_min > Bytes(0) && !AnyInHostMemory(model, recipe)) {
+    notes->push_back(recipe.host_cache_fraction >= 1
+                         ? "embedding.host_tables_min_bytes changes nothing: the cache would hold every row"
+                         : "embedding.host_tables_min_bytes changes nothing: no table is so large");
+  }
+}
+
+// The exchange that direct stores replace is that of pooled sums inside a node of several: none, nothing to replace.
+void AddDirectStoresNote(const Recipe& recipe, const EmbeddingWork& work, std::vector<std::string>* notes) {
+  if (recipe.node_exchange == NodeExchange::kDirectStores && work.node_reduce_elements <= 0) {
+    notes->push_back(
+        "communication.node_exchange direct_stores changes nothing: no table is split by row inside a node");
+  }
+}
+
+// `given`: null, or where the tables are.
+StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants,
+                   const Placement* given) {
   StepEstimate estimate;
   estimate.global_batch = recipe.GlobalBatch(cluster.devices);
   estimate.local_batch = static_cast<double>(estimate.global_batch) / cluster.devices;
   StepPricer pricer(model, recipe, cluster, constants);
-  estimate.placement = pricer.Place();
+  if (given != nullptr) {
+    estimate.placement = *given;
+    SumRankLoads(model, pricer.recipe(), &estimate.placement);
+  } else {
+    estimate.placement = pricer.Place();
+  }
   const EmbeddingWork work = pricer.Measure(estimate.placement);
+  AddDirectStoresNote(recipe, work, &estimate.notes);
   estimate.graph = pricer.Graph(work);
   estimate.memory = EstimateMemory(model, pricer.recipe(), cluster, estimate.placement, estimate.graph);
   Timeline timeline = pricer.Run(work, estimate.graph);
@@ -107,18 +150,23 @@ StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& clus
   return estimate;
 }
 
-}  // namespace
-
-Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
-                                  const StepConstants& constants) {
+Result<StepEstimate> EstimateWith(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                  const Placement* given, const StepConstants& constants) {
   std::optional<Model> revised;
   if (!recipe.structure.empty()) {
     PORTOLAN_ASSIGN_OR_RETURN(revised, ApplyStructure(model, recipe));
   }
   const Model& priced = revised ? *revised : model;
   PORTOLAN_RETURN_IF_ERROR(CheckRecipe(priced, recipe, cluster));
-  StepEstimate estimate = Price(priced, recipe, cluster, constants);
+  if (given != nullptr &&
+      (given->tables.size() != priced.tables.size() || given->ranks.size() != static_cast<size_t>(cluster.devices))) {
+    return MakeError(ErrorCode::kInvalidValue,
+                     fmt::format("a placement of {} tables on {} ranks, for {} tables on {}", given->tables.size(),
+                                 given->ranks.size(), priced.tables.size(), cluster.devices));
+  }
+  StepEstimate estimate = Price(priced, recipe, cluster, constants, given);
   estimate.binding = BindingTerm(estimate.breakdown, estimate.graph);
+  AddIdleSettings(priced, recipe, cluster, &estimate.notes);
   AddInheritedNote(cluster.accelerator, recipe, &estimate.notes);
   if (cluster.accelerator.peak_matrix[recipe.gemm] == FlopsPerSecond(0)) {
     estimate.notes.push_back(
@@ -126,6 +174,18 @@ Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, cons
                     DTypeName(NativeGemmFormat(recipe.gemm, recipe.activation, cluster.accelerator))));
   }
   return estimate;
+}
+
+}  // namespace
+
+Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                  const StepConstants& constants) {
+  return EstimateWith(model, recipe, cluster, nullptr, constants);
+}
+
+Result<StepEstimate> EstimateStepPlaced(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                        const Placement& placement, const StepConstants& constants) {
+  return EstimateWith(model, recipe, cluster, &placement, constants);
 }
 
 Result<Seconds> StepLowerBound(const Model& model, const Recipe& recipe, const Cluster& cluster,

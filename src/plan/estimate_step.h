@@ -32,6 +32,12 @@ struct StepEstimate {
 Result<StepEstimate> EstimateStep(const Model& model, const Recipe& recipe, const Cluster& cluster,
                                   const StepConstants& constants = SharedStepConstants());
 
+// The same with the tables where `placement` has them, whatever the recipe says of it. Error: a placement of other
+// tables or ranks than the model's and the cluster's.
+Result<StepEstimate> EstimateStepPlaced(const Model& model, const Recipe& recipe, const Cluster& cluster,
+                                        const Placement& placement,
+                                        const StepConstants& constants = SharedStepConstants());
+
 // A lower bound on the step over all ways to split the recipe's tables (SplitOptions, placement_search.h) and to deal
 // their shards to ranks, without a memory limit; the other settings, and which tables are replicated, as the recipe has
 // them. The argument is in placement_bound.cc.

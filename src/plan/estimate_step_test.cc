@@ -170,6 +170,61 @@ TEST(EstimateStepTest, WhatCannotBePricedIsAnError) {
       << error_of(recipe);
 }
 
+bool Notes(const StepEstimate& estimate, const std::string& text) {
+  for (const std::string& note : estimate.notes) {
+    if (note.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// A setting that has nothing to act on is told, and only then.
+TEST(EstimateStepTest, IdleSettingsAreNoted) {
+  Recipe recipe = DefaultRecipe();
+  const Model pooled = DataModel("rm2"), sequence = DataModel("onetrans_large");
+  for (const Model* model : {&pooled, &sequence}) {
+    EXPECT_FALSE(Notes(EstimateOrFail(*model, recipe, TestCluster("8xmi350x")), "changes nothing"));
+  }
+  recipe.dedup = IndexDedup::kBeforeExchange;
+  EXPECT_TRUE(Notes(EstimateOrFail(pooled, recipe, TestCluster("8xmi350x")), "embedding.dedup changes nothing"));
+  EXPECT_FALSE(Notes(EstimateOrFail(sequence, recipe, TestCluster("8xmi350x")), "embedding.dedup"));
+  recipe = DefaultRecipe();
+  recipe.sharding = Sharding::kRow;
+  recipe.dense_parallelism = DenseParallelism::kFullySharded;
+  recipe.hot_rows = 100;
+  StepEstimate estimate = EstimateOrFail(pooled, recipe, TestCluster("mi350x"));
+  EXPECT_TRUE(Notes(estimate, "embedding.sharding row changes nothing"));
+  EXPECT_TRUE(Notes(estimate, "execution.dense_parallelism changes nothing"));
+  EXPECT_TRUE(Notes(estimate, "embedding.replicated_hot_rows changes nothing"));
+  estimate = EstimateOrFail(pooled, recipe, TestCluster("8xmi350x"));
+  EXPECT_FALSE(Notes(estimate, "embedding.sharding"));
+  EXPECT_FALSE(Notes(estimate, "dense_parallelism"));
+  recipe = DefaultRecipe();
+  recipe.node_exchange = NodeExchange::kDirectStores;
+  EXPECT_TRUE(Notes(EstimateOrFail(pooled, recipe, TestCluster("8xmi350x")), "direct_stores changes nothing"));
+  recipe.sharding = Sharding::kTableRow;
+  EXPECT_FALSE(Notes(EstimateOrFail(pooled, recipe, TestCluster("16xmi350x")), "direct_stores"));
+  recipe = DefaultRecipe();
+  recipe.host_tables_min = Bytes(1e15);
+  EXPECT_TRUE(Notes(EstimateOrFail(pooled, recipe, TestCluster("8xmi350x")), "host_tables_min_bytes changes nothing"));
+}
+
+// Tables where a placement has them: the estimate's own placement gives its own price, whatever the recipe asks for.
+TEST(EstimateStepTest, PlacedTablesStayWhereTheyAre) {
+  const Model model = DataModel("production_66");
+  const Cluster cluster = TestCluster("8xmi350x");
+  Recipe recipe = DefaultRecipe();
+  recipe.balance = Balance::kSearched;
+  const StepEstimate searched = EstimateOrFail(model, recipe, cluster);
+  recipe.balance = Balance::kGreedy;
+  const StepEstimate placed = ValueOrFail(EstimateStepPlaced(model, recipe, cluster, searched.placement));
+  EXPECT_EQ(placed.step, searched.step);
+  EXPECT_EQ(placed.memory.total, searched.memory.total);
+  const Result<StepEstimate> other = EstimateStepPlaced(model, recipe, TestCluster("16xmi350x"), searched.placement);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("66 tables on 8 ranks, for 66 tables on 16"), std::string::npos)
+      << other.error().message;
+}
+
 TEST(EstimateStepTest, TheSameQuestionHasTheSameAnswer) {
   for (const Job& job : kJobs) {
     EXPECT_EQ(Rate(job.model, DataRecipe(job.recipe), job.on), Rate(job.model, DataRecipe(job.recipe), job.on));

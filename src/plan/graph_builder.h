@@ -77,7 +77,8 @@ struct EmbeddingWork {
   double local_output_elements = 0;    // pooled or unpooled elements of the local batch
   double local_unique_elements = 0;    // with dedup: distinct rows x dim of the local batch
   double kernels = 1;                  // lookup launches of the busiest rank
-  double input_bytes = 0;              // indices, dense features and labels copied from the host
+  double host_row_bytes = 0;  // rows and state that the busiest device's cache misses, one way over its host link
+  double input_bytes = 0;     // indices, dense features and labels copied from the host
 };
 EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& placement, RankBalance balance);
 // The same with the shards that `pricer` has priced already.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plan/graph_builder.h"
+#include "plan/host_tables.h"
 #include "plan/shard_cost.h"
 
 namespace portolan {
@@ -13,6 +14,7 @@ struct RankCost {
   double unpooled_elements = 0;
   double reduced_elements = 0;
   double tables = 0;
+  double host_row_bytes = 0;
 };
 
 void Accumulate(Estimate& total, const Estimate& part, double factor) {
@@ -29,6 +31,7 @@ void Accumulate(RankCost& total, const RankCost& part, double factor) {
   total.unpooled_elements += factor * part.unpooled_elements;
   total.reduced_elements += factor * part.reduced_elements;
   total.tables += factor * part.tables;
+  total.host_row_bytes += factor * part.host_row_bytes;
 }
 
 // The ranks meet at the exchange after each phase, so that each phase waits for the rank with the most to do in it.
@@ -40,6 +43,7 @@ void TakeLargest(RankCost& largest, const RankCost& rank) {
   largest.unpooled_elements = std::max(largest.unpooled_elements, rank.unpooled_elements);
   largest.reduced_elements = std::max(largest.reduced_elements, rank.reduced_elements);
   largest.tables = std::max(largest.tables, rank.tables);
+  largest.host_row_bytes = std::max(largest.host_row_bytes, rank.host_row_bytes);
 }
 
 }  // namespace
@@ -57,6 +61,8 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
   std::vector<RankCost> ranks(static_cast<size_t>(devices));
   double received_elements = 0;
   Estimate hot_forward, hot_update;
+  const bool any_in_host = AnyInHostMemory(model, recipe);
+  const double global_batch = static_cast<double>(recipe.GlobalBatch(devices));
   Seconds forward_launch, sort_launch, update_launch;  // fixed costs that tables of one launch share
 
   for (size_t t = 0; t < model.tables.size(); ++t) {
@@ -79,6 +85,8 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
 
     const bool everywhere = place.ranks.empty();
     const size_t shard_count = everywhere ? static_cast<size_t>(devices) : place.ranks.size();
+    const double missed_bytes =
+        any_in_host ? MissedRows(model, recipe, t, global_batch) * RowAndStateBytes(model, recipe, t).value : 0.0;
     for (size_t s = 0; s < shard_count; ++s) {
       RankCost& sum = ranks[everywhere ? s : static_cast<size_t>(place.ranks[s])];
       const double factor = s == 0 ? cost.first_factor : cost.other_factor;
@@ -89,6 +97,8 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
       sum.unpooled_elements += cost.unpooled_elements * factor;
       sum.reduced_elements += cost.reduced_elements;
       sum.tables += 1;
+      // The hottest rows are cached: every shard misses alike.
+      sum.host_row_bytes += missed_bytes / static_cast<double>(shard_count);
     }
   }
 
@@ -117,6 +127,7 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
   work.backward_exchange_bytes = busiest * SizeOf(recipe.embedding_backward_comm).value;
   work.node_reduce_elements = waited.reduced_elements;
   work.owner_unpooled_elements = waited.unpooled_elements;
+  work.host_row_bytes = waited.host_row_bytes;
   const double local_batch = static_cast<double>(recipe.GlobalBatch(devices)) / devices;
   work.input_bytes += local_batch * (model.DenseElements() + 1) * 4;
   return work;

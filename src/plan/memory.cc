@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "plan/host_tables.h"
 
 namespace portolan {
 namespace {
@@ -40,6 +43,23 @@ HotRowMemory HotRowMemoryOf(const Model& model, const Recipe& recipe) {
           count * EmbeddingStateBytesPerRow(optimizer, dim)};
 }
 
+// Whole tables and their state on the node that holds most of them; a shard's home is the node of its rank.
+Bytes HostTableBytes(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement) {
+  if (!AnyInHostMemory(model, recipe)) return Bytes(0);
+  std::vector<double> nodes(static_cast<size_t>(cluster.nodes()), 0.0);
+  for (size_t t = 0; t < model.tables.size(); ++t) {
+    if (!InHostMemory(model, recipe, t)) continue;
+    const double bytes = model.tables[t].rows * RowAndStateBytes(model, recipe, t).value;
+    const std::vector<int>& ranks = placement.tables[t].ranks;
+    const int shards = ranks.empty() ? cluster.devices : static_cast<int>(ranks.size());
+    for (int s = 0; s < shards; ++s) {
+      const int rank = ranks.empty() ? s : ranks[static_cast<size_t>(s)];
+      nodes[static_cast<size_t>(rank / cluster.devices_per_node)] += bytes / shards;
+    }
+  }
+  return Bytes(*std::max_element(nodes.begin(), nodes.end()));
+}
+
 }  // namespace
 
 Bytes MemoryBesidesTables(const Model& model, const Recipe& recipe, const Cluster& cluster) {
@@ -72,22 +92,40 @@ MemoryEstimate EstimateMemory(const Model& model, const Recipe& recipe, const Cl
   memory.total = memory.tables + memory.table_state + memory.dense_parameters + memory.dense_gradients +
                  memory.dense_state + memory.activations + memory.transient + memory.exchange_buffers + memory.reserve;
   memory.capacity = cluster.accelerator.hbm;
+  memory.host_tables = HostTableBytes(model, recipe, cluster, placement);
+  memory.host_capacity = std::min(cluster.devices, cluster.devices_per_node) * HostMemoryPerDevice(cluster.accelerator);
   return memory;
 }
 
 std::string MemoryEstimate::WhatWouldFit(const Cluster& cluster) const {
   if (Fits()) return "";
+  if (FitsDevice()) {
+    return host_capacity > Bytes(0)
+               ? fmt::format("tables in host memory need {:.1f} GB of a node's {:.1f} GB; more nodes or narrower rows",
+                             host_tables.value * 1e-9, host_capacity.value * 1e-9)
+               : fmt::format("{} does not state its host memory", cluster.accelerator.id);
+  }
   const Bytes fixed = tables + table_state + dense_parameters + dense_gradients + dense_state + reserve;
   const Bytes per_batch = activations + transient + exchange_buffers;
   std::string text = fmt::format("needs {:.1f} GB of {:.1f} GB a device", total.value * 1e-9, capacity.value * 1e-9);
-  if (fixed < capacity && per_batch.value > 0) {
+  if (reserve > capacity) {
+    text += fmt::format("; reserve_bytes alone is {:.1f} GB", reserve.value * 1e-9);
+  } else if (fixed < capacity && per_batch.value > 0) {
     const double fraction = (capacity - fixed) / per_batch;
     text += fmt::format("; a local batch of {:.0f} % of this one fits", std::floor(100 * fraction));
   } else if (tables + table_state > capacity - (fixed - tables - table_state)) {
     const double sharded = (tables + table_state).value * cluster.devices;
-    const double room = std::max(1.0, (capacity - (fixed - tables - table_state)).value);
-    text += fmt::format("; tables and their state alone need about {:.0f} such devices, or narrower rows",
-                        std::ceil(sharded / room));
+    const double room = (capacity - (fixed - tables - table_state)).value;
+    if (room <= 0) {
+      return text + fmt::format(
+                        "; what is not tables needs {:.1f} GB alone: shard the dense parameters "
+                        "(dense_parallelism) or reserve less",
+                        (fixed - tables - table_state).value * 1e-9);
+    }
+    text += fmt::format(
+        "; tables and their state alone need about {:.0f} such devices, narrower rows, or "
+        "the largest tables in host memory (embedding.host_tables_min_bytes)",
+        std::ceil(sharded / room));
   }
   return text;
 }

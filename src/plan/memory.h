@@ -17,7 +17,13 @@ struct MemoryEstimate {
   Bytes reserve;
   Bytes total;
   Bytes capacity;
-  bool Fits() const { return total <= capacity; }
+  // Tables whose home is host memory, with their optimizer state, on the fullest node; and what a node's host has, zero
+  // where the accelerator's file does not say.
+  Bytes host_tables;
+  Bytes host_capacity;
+  bool FitsDevice() const { return total <= capacity; }
+  bool FitsHost() const { return host_tables <= host_capacity; }
+  bool Fits() const { return FitsDevice() && FitsHost(); }
   // What would make it fit, in words; empty when it fits.
   std::string WhatWouldFit(const Cluster& cluster) const;
 };

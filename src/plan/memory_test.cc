@@ -117,6 +117,15 @@ TEST(MemoryTest, WhatWouldFitSaysWhatToChange) {
   EXPECT_FALSE(estimate.memory.Fits());
   EXPECT_NE(estimate.memory.WhatWouldFit(cluster).find("% of this one fits"), std::string::npos)
       << estimate.memory.WhatWouldFit(cluster);
+  // A reserve that no device has.
+  recipe = DataRecipe("onetrans_primus");
+  recipe.reserve = Bytes(1e12);
+  EXPECT_EQ(EstimateOrFail(DataModel("onetrans_large"), recipe, cluster).memory.WhatWouldFit(cluster).find("batch"),
+            std::string::npos);
+  EXPECT_NE(EstimateOrFail(DataModel("onetrans_large"), recipe, cluster)
+                .memory.WhatWouldFit(cluster)
+                .find("reserve_bytes alone is 1000.0 GB"),
+            std::string::npos);
   // Too many rows: 600 GB on four devices of 80 GB.
   const Cluster four = TestCluster("4xh100");
   estimate = EstimateOrFail(DataModel("mlperf_dlrmv4_hstu"), DataRecipe("dlrmv4_mlperf"), four);

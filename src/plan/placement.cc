@@ -6,6 +6,8 @@
 #include <queue>
 #include <tuple>
 
+#include "plan/host_tables.h"
+
 namespace portolan {
 namespace {
 
@@ -127,8 +129,9 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
   std::vector<double> weight_bytes(table_count), state_bytes(table_count);
   for (size_t t = 0; t < table_count; ++t) {
     const Table& table = model.tables[t];
-    weight_bytes[t] = table.rows * static_cast<double>(table.dim) * row_bytes;
-    state_bytes[t] = table.rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
+    const double rows = DeviceRows(model, recipe, t);
+    weight_bytes[t] = rows * static_cast<double>(table.dim) * row_bytes;
+    state_bytes[t] = rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
   }
 
   Placement placement;
@@ -147,7 +150,7 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
     if (devices == 1) {
       place.sharding = Sharding::kDataParallel;
     } else if (place.sharding == Sharding::kAuto &&
-               weight_bytes[t] + state_bytes[t] <= recipe.data_parallel_max.value) {
+               weight_bytes[t] + state_bytes[t] <= recipe.data_parallel_max.value && !InHostMemory(model, recipe, t)) {
       place.sharding = Sharding::kDataParallel;
     }
     if (place.sharding == Sharding::kColumn) {
@@ -250,8 +253,9 @@ void SumRankLoads(const Model& model, const Recipe& recipe, Placement* placement
     const Table& table = model.tables[t];
     const TablePlacement& place = placement->tables[t];
     const double parts = place.sharding == Sharding::kDataParallel ? 1.0 : place.row_shards * place.column_shards;
-    const double weight_bytes = table.rows * static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value;
-    const double state_bytes = table.rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
+    const double rows = DeviceRows(model, recipe, t);
+    const double weight_bytes = rows * static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value;
+    const double state_bytes = rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
     const auto add = [&](RankLoad& rank) {
       rank.table_bytes += weight_bytes / parts;
       rank.state_bytes += state_bytes / parts;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "plan/host_tables.h"
+
 namespace portolan {
 namespace {
 
@@ -155,7 +157,7 @@ class Search {
     option.first = Weighted(cost, cost.first_factor);
     option.other = Weighted(cost, cost.other_factor);
     option.received = weights_.exchanged_element * cost.received_elements;
-    option.bytes = table.rows *
+    option.bytes = DeviceRows(pricer_.model(), recipe, t) *
                    (static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value +
                     EmbeddingStateBytesPerRow(optimizer, table.dim).value) /
                    split.shards();

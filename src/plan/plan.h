@@ -6,42 +6,33 @@
 #include <vector>
 
 #include "plan/dividend.h"
-#include "plan/search.h"
+#include "plan/ledger.h"
 
 namespace portolan {
-
-// One accepted change, priced on both machines.
-struct LedgerEntry {
-  Step step;                        // on the new machine
-  double gain_to = 0;               // samples/s after / before - 1 there
-  std::optional<double> gain_from;  // the same change on the old machine; none where it does not apply or fit
-  std::string not_on_from;          // why not
-  double gain_anywhere = 0;         // what both machines gain
-  double gain_only_here = 0;        // what only the new machine gains on top
-  double gain_lower_bound = 0;      // with the saved terms overpriced by their validation error
-  std::string published;            // the published gain that the rule resembles
-};
 
 struct PlanOptions {
   std::optional<Recipe> baseline;  // the user's recipe; otherwise the best one on the old machine is searched
   Recipe start;                    // where that search begins
   std::set<std::string> allow;
+  TermErrors errors;  // of the terms on the new machine, for the gains' lower bounds (MeasureTermErrors)
   // Called with the share of the work that is done, in (0, 1], and what is being done.
   std::function<void(double done, const char* what)> progress;
 };
 
 struct Plan {
-  std::string baseline_source;                  // "given" or "searched"
-  Recipe baseline_recipe;                       // as it runs on the old machine
-  StepEstimate on_from;                         // the baseline there
-  Recipe ported_recipe;                         // the baseline with the repairs that the new machine needs
-  StepEstimate baseline;                        // ported, on the new machine
+  std::string baseline_source;  // "given" or "searched"
+  Recipe baseline_recipe;       // as it runs on the old machine
+  StepEstimate on_from;         // the baseline there
+  Recipe ported_recipe;         // the baseline with the repairs that the new machine needs
+  // Ported, on the new machine, with the tables where they were on the old one; placed again where they do not fit so,
+  // where the number of devices differs, or where that gains nothing.
+  StepEstimate baseline;
   std::vector<Step> repairs;                    // the least change that makes it fit there; usually none
-  SearchResult codesigned;                      // on the new machine, from the ported baseline
+  SearchResult codesigned;                      // on the new machine, from the ported baseline; `steps` as searched
   double speedup = 1;                           // samples/s, codesigned over ported
   std::optional<double> time_to_quality_ratio;  // ported over codesigned seconds to quality, where known
-  std::vector<LedgerEntry> ledger;
-  std::string no_gain_reason;  // set when speedup < 1.005
+  std::vector<LedgerEntry> ledger;  // from `baseline` to `codesigned`: each entry begins where the one before ends
+  std::string no_gain_reason;       // set when speedup < 1.005
   std::vector<Dividend> dividends;
   int estimates = 0;
 };

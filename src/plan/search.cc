@@ -9,13 +9,12 @@
 namespace portolan {
 namespace {
 
-constexpr double kLeastGain = 0.001;  // of the objective
 constexpr int kRounds = 8;
 
 // Rules whose settings trade memory for time.
 bool TradesMemory(const std::string& rule) {
-  return rule == "recompute" || rule == "accumulation" || rule == "dense_parallelism" || rule == "replicate_tables" ||
-         rule == "batch";
+  return rule == "host_tables" || rule == "recompute" || rule == "accumulation" || rule == "dense_parallelism" ||
+         rule == "replicate_tables" || rule == "batch";
 }
 
 struct State {
@@ -108,12 +107,8 @@ class Search {
     return rule.Propose({model_, recipe, cluster_}, why_not);
   }
 
-  // Objective of `before` over that of `after`, less one; nullopt when one is seconds to quality and the other is not.
   std::optional<double> Gain(const StepEstimate& before, const StepEstimate& after) const {
-    const Objective a = ObjectiveOf(model_, static_cast<double>(before.global_batch), before.step);
-    const Objective b = ObjectiveOf(model_, static_cast<double>(after.global_batch), after.step);
-    if (a.to_quality != b.to_quality) return std::nullopt;
-    return a.seconds / b.seconds - 1;
+    return ObjectiveGain(model_, before, after);
   }
   // Whether `candidate` fits and beats `current` by more than kLeastGain.
   bool Better(const StepEstimate& candidate, const StepEstimate& current) const {
@@ -225,8 +220,8 @@ class Search {
     }
     if (!second) return false;
     Change both = std::move(*second);
-    both.rule = first->rule + "+" + both.rule;
-    both.option = first->option + "+" + both.option;
+    both.rule = first->rule + " + " + both.rule;
+    both.option = first->option + " + " + both.option;
     both.what = first->what + "; " + both.what;
     both.maths = std::max(first->maths, both.maths);
     Take(state, std::move(both), std::move(*best_estimate), /*repair=*/false);
@@ -270,6 +265,13 @@ class Search {
 };
 
 }  // namespace
+
+std::optional<double> ObjectiveGain(const Model& model, const StepEstimate& before, const StepEstimate& after) {
+  const Objective a = ObjectiveOf(model, static_cast<double>(before.global_batch), before.step);
+  const Objective b = ObjectiveOf(model, static_cast<double>(after.global_batch), after.step);
+  if (a.to_quality != b.to_quality) return std::nullopt;
+  return a.seconds / b.seconds - 1;
+}
 
 Result<SearchResult> SearchRecipe(const Model& model, const Recipe& start, const Cluster& cluster,
                                   const SearchOptions& options) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "recipe/rules/rule.h"
 
 namespace portolan {
+
+// Of the objective: what gains no more is not taken.
+constexpr double kLeastGain = 0.001;
 
 struct SearchOptions {
   std::set<std::string> allow;  // names of rules of class kChangesMaths that may be used
@@ -43,6 +47,9 @@ struct SearchResult {
   double gap = 0;       // step / lower_bound - 1
   int estimates = 0;    // how many recipes were priced
 };
+
+// Objective of `before` over that of `after`, less one; nullopt when one is seconds to quality and the other is not.
+std::optional<double> ObjectiveGain(const Model& model, const StepEstimate& before, const StepEstimate& after);
 
 // Finds the fastest recipe that fits, from `start`. First, if `start` does not fit, the settings that make it fit at
 // the least cost (repairs); gradient accumulation, which changes when tables are updated, only when it is allowed or

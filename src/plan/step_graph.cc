@@ -37,7 +37,8 @@ class StepLowering {
     Finish();
     b_.graph.exchange_buffer_bytes = 2 * (embeddings_.forward_exchange_bytes + embeddings_.backward_exchange_bytes) +
                                      embeddings_.node_reduce_elements * SizeOf(b_.recipe.embedding_forward_comm).value +
-                                     embeddings_.local_output_elements * SizeOf(b_.recipe.embedding_output).value;
+                                     embeddings_.local_output_elements * SizeOf(b_.recipe.embedding_output).value +
+                                     embeddings_.host_row_bytes;
     return std::move(b_.graph);
   }
 
@@ -112,6 +113,24 @@ class StepLowering {
     return after.empty() ? -1 : after.back();
   }
 
+  // Rows that the caches lack, over the host link while updated ones go back the other way, and into the cache. With
+  // the next batch's indices exchanged ahead (Recipe::pipeline) this step's copy is of the rows that the next step
+  // fills in (TorchRec PrefetchTrainPipelineSparseDist); else the step waits for its own.
+  int FetchHostRows(std::vector<int> indices) {
+    const bool ahead = recipe().pipeline != Pipeline::kNone;
+    host_fetch_ =
+        b_.Add("host_rows_fetch", Category::kHostCopy, Stream::kHostCopy,
+               HostCopyEstimate({Bytes(embeddings_.host_row_bytes)}, b_.chip), ahead ? std::vector<int>{} : indices);
+    Estimate fill;
+    fill.launch = b_.chip.kernel_fixed;
+    // Written into the cache, and what they displace read from it.
+    fill.memory = Bytes(2 * embeddings_.host_row_bytes) / b_.chip.hbm_sustained;
+    fill.total = fill.launch + fill.memory;
+    if (!ahead) indices = {host_fetch_};
+    host_fill_ = b_.Add("host_rows_fill", Category::kEmbeddingForward, EmbeddingStream(), fill, std::move(indices));
+    return host_fill_;
+  }
+
   void Inputs() {
     const int copy = b_.Add("input_copy", Category::kHostCopy, Stream::kHostCopy,
                             HostCopyEstimate({Bytes(embeddings_.input_bytes)}, b_.chip), {});
@@ -123,6 +142,7 @@ class StepLowering {
                                    embeddings_.index_exchange_bytes, b_.cluster, {copy});
       after = {index_exchange_};
     }
+    if (embeddings_.host_row_bytes > 0) after = {FetchHostRows(after)};
     embedding_forward_ = b_.Add("embedding", Category::kEmbeddingForward, EmbeddingStream(),
                                 WithDirectStores(embeddings_.forward, recipe().embedding_forward_comm), after);
     TaskAt(embedding_forward_).kernels = embeddings_.kernels;
@@ -357,6 +377,9 @@ class StepLowering {
         break;
       }
     }
+    if (host_fill_ >= 0 && recipe().pipeline != Pipeline::kNone) {
+      TaskAt(host_fill_).after_previous.push_back(host_fetch_);
+    }
     b_.graph.last_of_step = dense_done;
   }
 
@@ -368,6 +391,7 @@ class StepLowering {
   std::vector<std::vector<int>> consumers_;
   std::vector<int> ready_, exchanged_, unpacked_, gradient_ready_, reduced_, forward_end_, backward_end_;
   int index_exchange_ = -1, embedding_forward_ = -1, index_sort_ = -1, embedding_backward_ = -1, loss_ = -1;
+  int host_fetch_ = -1, host_fill_ = -1;
   double gradient_elements_ = 0;
 };
 

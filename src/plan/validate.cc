@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/yaml_enum.h"
+#include "plan/term_errors.h"
 
 namespace portolan {
 namespace {
@@ -127,6 +128,9 @@ std::vector<ValidationRow> RunValidation(const std::vector<ValidationEntry>& ent
         row.error = FormatError(prepared.error());
       } else if (const auto estimate = EstimateStep(prepared->model, prepared->recipe, prepared->cluster, constants)) {
         row.predicted = estimate->step;
+        row.breakdown = estimate->breakdown;
+        row.vendor = prepared->cluster.accelerator.vendor;
+        row.is_sequence_model = IsSequenceModel(prepared->model);
       } else {
         row.error = FormatError(estimate.error());
       }

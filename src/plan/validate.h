@@ -34,6 +34,9 @@ struct ValidationEntry {
 struct ValidationRow {
   ValidationEntry entry;
   std::optional<Seconds> predicted;
+  std::vector<ExposedTerm> breakdown;  // of the prediction
+  std::string vendor;                  // of the chip
+  bool is_sequence_model = false;
   std::string error;  // why there is no prediction, when there should be one
   double RelativeError() const { return predicted && entry.step ? *predicted / *entry.step - 1 : 0; }
   bool WithinTolerance() const;

@@ -36,6 +36,8 @@ Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
   recipe.sharding = ReadEnum(map, "sharding", kShardingNames, recipe.sharding);
   recipe.balance = ReadEnum(map, "balance", kBalanceNames, recipe.balance);
   recipe.data_parallel_max = Bytes(map.Number("data_parallel_max_bytes", {0, 1e15}, recipe.data_parallel_max.value));
+  recipe.host_tables_min = Bytes(map.Number("host_tables_min_bytes", {0, 1e18}, 0));
+  recipe.host_cache_fraction = map.Number("host_cache_fraction", {1e-4, 1}, recipe.host_cache_fraction);
   recipe.hot_rows = map.Integer("replicated_hot_rows", {0, 1e9}, 0);
   recipe.dedup = ReadEnum(map, "dedup", kDedupNames, recipe.dedup);
   if (map.Has("optimizer")) {
@@ -49,6 +51,7 @@ Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
       TableSharding sharding;
       sharding.sharding = ReadEnum(one, "sharding", kShardingNames, Sharding::kAuto);
       sharding.shards = static_cast<int>(one.Integer("shards", {1, 1048576}, 1));
+      sharding.memory = ReadEnum(one, "memory", kTableMemoryNames, TableMemory::kAuto);
       PORTOLAN_RETURN_IF_ERROR(one.Finish());
       recipe.tables[name] = sharding;
     }

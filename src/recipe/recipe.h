@@ -84,9 +84,17 @@ struct StructureChange {
   int64_t multiple = 1;
 };
 
+// Where a table's home is.
+enum class TableMemory {
+  kAuto,    // by its size, Recipe::host_tables_min
+  kDevice,  // HBM
+  kHost,    // the node's memory, behind a cache in HBM
+};
+
 struct TableSharding {
   Sharding sharding = Sharding::kAuto;
   int shards = 1;  // kColumn
+  TableMemory memory = TableMemory::kAuto;
 };
 
 // The software side of a training job: everything that changes speed and memory but not the model. Read from YAML;
@@ -110,6 +118,10 @@ struct Recipe {
   Balance balance = Balance::kGreedy;
   Bytes data_parallel_max{8e6};                 // kAuto: tables of at most this size are replicated
   std::map<std::string, TableSharding> tables;  // by table name
+  // Tables of at least so many bytes (rows and state) live in host memory; 0: none.
+  Bytes host_tables_min{0};
+  double host_cache_fraction =
+      0.2;  // of a host table's rows, the hottest ones, are cached in HBM (as FBGEMM's default)
   // The rows with the most lookups, over all tables, that every device holds a copy of; the rest stays sharded.
   int64_t hot_rows = 0;
   IndexDedup dedup = IndexDedup::kNone;

@@ -10,6 +10,8 @@ inline constexpr NamedValue<Sharding> kShardingNames[] = {
     {"auto", Sharding::kAuto},   {"data_parallel", Sharding::kDataParallel},
     {"table", Sharding::kTable}, {"column", Sharding::kColumn},
     {"row", Sharding::kRow},     {"table_row", Sharding::kTableRow}};
+inline constexpr NamedValue<TableMemory> kTableMemoryNames[] = {
+    {"auto", TableMemory::kAuto}, {"device", TableMemory::kDevice}, {"host", TableMemory::kHost}};
 inline constexpr NamedValue<Balance> kBalanceNames[] = {{"greedy", Balance::kGreedy}, {"searched", Balance::kSearched}};
 inline constexpr NamedValue<IndexDedup> kDedupNames[] = {{"none", IndexDedup::kNone},
                                                          {"before_exchange", IndexDedup::kBeforeExchange}};

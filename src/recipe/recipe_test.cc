@@ -63,6 +63,25 @@ TEST(RecipeTest, GlobalBatchDoesNotDependOnTheDevices) {
   EXPECT_EQ(recipe->GlobalBatch(128), 4096);
 }
 
+TEST(RecipeTest, TablesInHostMemory) {
+  EXPECT_EQ(Read("recipe: r\nlocal_batch: 1\n")->host_tables_min, Bytes(0)) << "none by default";
+  const Result<Recipe> recipe = Read(
+      "recipe: r\nlocal_batch: 1\nembedding: {host_tables_min_bytes: 1e10, host_cache_fraction: 0.05, tables: {a: "
+      "{memory: host}, b: {sharding: row, memory: device}}}\n");
+  ASSERT_TRUE(recipe) << FormatError(recipe.error());
+  EXPECT_EQ(recipe->host_tables_min, Bytes(1e10));
+  EXPECT_EQ(recipe->host_cache_fraction, 0.05);
+  EXPECT_EQ(recipe->tables.at("a").memory, TableMemory::kHost);
+  EXPECT_EQ(recipe->tables.at("b").memory, TableMemory::kDevice);
+  for (const char* value : {"0", "-0.5", "1.01", "nan", "inf", "half"}) {
+    const std::string error =
+        ErrorOf(std::string("recipe: r\nlocal_batch: 1\nembedding: {host_cache_fraction: ") + value + "}\n");
+    EXPECT_NE(error.find("embedding.host_cache_fraction"), std::string::npos) << value << ": " << error;
+  }
+  EXPECT_NE(ErrorOf("recipe: r\nlocal_batch: 1\nembedding: {tables: {a: {memory: disk}}}\n").find("device, host"),
+            std::string::npos);
+}
+
 // Without a word about them, exchanged values have the format of the pooled rows and norms that of the activations.
 TEST(RecipeTest, FormatsFollowOneAnother) {
   const Result<Recipe> recipe =

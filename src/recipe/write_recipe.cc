@@ -34,18 +34,21 @@ std::string WriteRecipe(const Recipe& r) {
       DTypeName(r.gemm), DTypeName(r.activation), DTypeName(r.normalization), DTypeName(r.embedding_row),
       DTypeName(r.embedding_output), DTypeName(r.index));
   out += fmt::format(
-      "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  replicated_hot_rows: {}\n  dedup: "
+      "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  host_tables_min_bytes: "
+      "{}\n  host_cache_fraction: {}\n  replicated_hot_rows: {}\n  dedup: "
       "{}\n  kernels: {}\n",
-      EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value, r.hot_rows,
-      EnumName(kDedupNames, r.dedup), EnumName(kTableKernelNames, r.table_kernels));
+      EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value,
+      r.host_tables_min.value, r.host_cache_fraction, r.hot_rows, EnumName(kDedupNames, r.dedup),
+      EnumName(kTableKernelNames, r.table_kernels));
   if (r.embedding_optimizer) {
     out += fmt::format("  optimizer: {}\n", EnumName(kEmbeddingOptimizerNames, *r.embedding_optimizer));
   }
   if (!r.tables.empty()) {
     out += "  tables:\n";
     for (const auto& [name, table] : r.tables) {
-      out += fmt::format("    {}: {{sharding: {}, shards: {}}}\n", Quoted(name),
-                         EnumName(kShardingNames, table.sharding), table.shards);
+      out += fmt::format("    {}: {{sharding: {}, shards: {}, memory: {}}}\n", Quoted(name),
+                         EnumName(kShardingNames, table.sharding), table.shards,
+                         EnumName(kTableMemoryNames, table.memory));
     }
   }
   out += fmt::format(

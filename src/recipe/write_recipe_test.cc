@@ -63,7 +63,11 @@ class RandomRecipe {
     r.index = Pick({DType::kInt32, DType::kInt64});
     r.sharding = Any(kShardingNames);
     r.data_parallel_max = Bytes(static_cast<double>(Below(1000000000000)) / 7);
-    for (int64_t t = Below(4); t > 0; --t) r.tables[Text()] = {Any(kShardingNames), static_cast<int>(1 + Below(128))};
+    r.host_tables_min = Bytes(static_cast<double>(Below(1000000000000)) / 3);
+    r.host_cache_fraction = static_cast<double>(1 + Below(999)) / 999;
+    for (int64_t t = Below(4); t > 0; --t) {
+      r.tables[Text()] = {Any(kShardingNames), static_cast<int>(1 + Below(128)), Any(kTableMemoryNames)};
+    }
     r.dedup = Any(kDedupNames);
     r.table_kernels = Any(kTableKernelNames);
     if (Chance()) r.embedding_optimizer = Any(kEmbeddingOptimizerNames);
@@ -127,6 +131,8 @@ TEST(WriteRecipeTest, RandomRecipes) {
     EXPECT_EQ(again.description, recipe.description);
     EXPECT_EQ(again.data_parallel_max, recipe.data_parallel_max);
     EXPECT_EQ(again.tables.size(), recipe.tables.size());
+    EXPECT_EQ(again.host_tables_min, recipe.host_tables_min);
+    EXPECT_EQ(again.host_cache_fraction, recipe.host_cache_fraction);
     EXPECT_EQ(again.recompute_blocks, recipe.recompute_blocks);
     EXPECT_EQ(again.structure.size(), recipe.structure.size());
   }

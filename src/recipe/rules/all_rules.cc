@@ -45,6 +45,7 @@ const std::vector<std::unique_ptr<Rule>>& AllRules() {
     rules->push_back(MakeGradientOverlapRule());
     rules->push_back(MakeMultiStreamRule());
     // Memory against time.
+    rules->push_back(MakeHostTablesRule());
     rules->push_back(MakeRecomputeRule());
     rules->push_back(MakeAccumulationRule());
     rules->push_back(MakeDenseParallelismRule());

@@ -11,6 +11,7 @@ std::unique_ptr<Rule> MakeIndexDedupRule();
 std::unique_ptr<Rule> MakeShardingRule();
 std::unique_ptr<Rule> MakeReplicateTablesRule();
 std::unique_ptr<Rule> MakeReplicateHotRowsRule();
+std::unique_ptr<Rule> MakeHostTablesRule();
 std::unique_ptr<Rule> MakeBalanceRule();
 std::unique_ptr<Rule> MakePipelineRule();
 std::unique_ptr<Rule> MakeGradientOverlapRule();

@@ -14,10 +14,6 @@ class JaggedPackingRule : public Rule {
  public:
   const char* name() const override { return "jagged_packing"; }
   bool RevisesStructure() const override { return true; }
-  const char* published() const override {
-    return "OneTrans with jagged histories: +24 % throughput, -32 % peak memory (AMD-AGI/Primus-DLRM, branch "
-           "chcai/jagged)";
-  }
   std::vector<Change> Propose(const RuleContext& context, std::string* why_not) const override {
     std::string what;
     bool attended = false;

@@ -1,8 +1,36 @@
+#include <algorithm>
+#include <vector>
+
 #include "recipe/rules/all_rules.h"
 #include "recipe/rules/setting.h"
 
 namespace portolan {
 namespace {
+
+// Blocks that keep tensors of their own for the backward pass.
+bool KeepsActivations(const Block& block) {
+  return !std::holds_alternative<ConcatBlock>(block.body) && !std::holds_alternative<SelectBlock>(block.body) &&
+         !std::holds_alternative<SliceBlock>(block.body) && !std::holds_alternative<ReshapeBlock>(block.body) &&
+         !std::holds_alternative<AddBlock>(block.body);
+}
+
+// What a block keeps grows with the widths of its layers: a rank order, no price.
+double Weight(const Block& block) {
+  double layers = 1;
+  if (const auto* mlp = std::get_if<MlpBlock>(&block.body)) {
+    double widths = 0;
+    for (const int64_t width : mlp->widths) widths += static_cast<double>(width);
+    return block.shape.tokens * widths;
+  }
+  if (const auto* transformer = std::get_if<TransformerBlock>(&block.body)) {
+    layers = static_cast<double>(transformer->layers);
+  } else if (const auto* hstu = std::get_if<HstuBlock>(&block.body)) {
+    layers = static_cast<double>(hstu->layers);
+  } else if (const auto* cross = std::get_if<CrossBlock>(&block.body)) {
+    layers = static_cast<double>(cross->layers);
+  }
+  return block.shape.elements() * layers;
+}
 
 class RecomputeRule : public Rule {
  public:
@@ -28,7 +56,46 @@ class RecomputeRule : public Rule {
             r.recompute_blocks.clear();
           }));
     }
+    AddSingleBlocks(context, &changes);
     return changes;
+  }
+
+ private:
+  // One block more, or one less, than now; of the largest ones.
+  static constexpr size_t kBlocks = 6;
+
+  void AddSingleBlocks(const RuleContext& context, std::vector<Change>* changes) const {
+    std::vector<const Block*> blocks;
+    for (const Block& block : context.model.blocks) {
+      if (KeepsActivations(block)) blocks.push_back(&block);
+    }
+    if (blocks.size() < 2) return;  // "all" and "none" are what there is
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [](const Block* a, const Block* b) { return Weight(*a) > Weight(*b); });
+    std::vector<std::string> now;
+    if (context.recipe.recompute == Recompute::kListed) now = context.recipe.recompute_blocks;
+    if (context.recipe.recompute == Recompute::kAll) {
+      for (const Block* block : blocks) now.push_back(block->name);
+    }
+    for (size_t i = 0; i < std::min(kBlocks, blocks.size()); ++i) {
+      const std::string& name_of_block = blocks[i]->name;
+      std::vector<std::string> next = now;
+      const auto found = std::find(next.begin(), next.end(), name_of_block);
+      const bool more = found == next.end();
+      if (more) {
+        next.push_back(name_of_block);
+      } else {
+        next.erase(found);
+      }
+      if (next.empty()) continue;  // "none"
+      changes->push_back(MakeSetting(context, name(), (more ? "also " : "not ") + name_of_block,
+                                     more ? "recompute block '" + name_of_block + "' in the backward pass"
+                                          : "keep the activations of block '" + name_of_block + "'",
+                                     MathsClass::kExact, [&next](Recipe& r) {
+                                       r.recompute = Recompute::kListed;
+                                       r.recompute_blocks = next;
+                                     }));
+    }
   }
 };
 
