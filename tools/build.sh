@@ -1,7 +1,8 @@
 # Shell functions of ./run, ./test and .ci/run; sourced, never run. The caller sets `root` to the source folder.
 
 core_packages=(
-  g++ cmake ninja-build libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libboost-context-dev libgtest-dev
+  g++ cmake ninja-build libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libgtest-dev
+  libboost-context-dev libdnnl-dev
 )
 
 say() { printf 'portolan: %s\n' "$*" >&2; }

@@ -1,0 +1,436 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/cpu_clones.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/number_formats.h"
+
+// Sort the lookups by row, find the run of each row, sum its gradients, update it once.
+namespace portolan::kernels {
+namespace {
+
+constexpr int kDigitBits = 11;  // 2,048 counters of 4 bytes a chunk stay in the first-level cache
+constexpr int64_t kDigits = int64_t{1} << kDigitBits;
+constexpr int64_t kMaxChunks = 64;  // of the sort; threads beyond it idle there
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kCacheLine = 64;
+// Rows and gradients asked for ahead of their update; see kPrefetchAhead in cpu_forward.cc.
+constexpr int64_t kPrefetchRows = 8;
+
+int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+int32_t MaxDim(const EmbeddingBags& bags) {
+  int32_t dim = 1;
+  for (int32_t t = 0; t < bags.table_count; ++t) dim = std::max(dim, bags.tables[t].dim);
+  return dim;
+}
+
+// The parts of the workspace. An entry is key << lookup_bits | lookup, key = first key of its table + row.
+struct Workspace {
+  uint64_t* entries;   // [lookups]
+  uint64_t* swap;      // [lookups]
+  uint32_t* bag;       // [lookups] feature * batch + sample
+  int64_t* starts;     // [lookups + 1] first entry of each run
+  int64_t* hot;        // [lookups / kHotRowBlock + 1] runs longer than kHotRowBlock
+  int64_t* counters;   // [kMaxChunks, kDigits]
+  float* sums;         // [blocks, max dim] partial sums of hot rows
+  int64_t* table_key;  // [tables + 1]
+};
+
+int64_t Carve(const EmbeddingBags& bags, int64_t lookups, void* memory, Workspace* space) {
+  char* base = static_cast<char*>(memory);
+  int64_t used = 0;
+  const auto take = [&](auto*& pointer, int64_t count) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(base + used);
+    used += Aligned(count * static_cast<int64_t>(sizeof(*pointer)));
+  };
+  take(space->entries, lookups);
+  take(space->swap, lookups);
+  take(space->bag, lookups);
+  take(space->starts, lookups + 1);
+  take(space->hot, lookups / kHotRowBlock + 1);
+  take(space->counters, kMaxChunks * kDigits);
+  take(space->sums, 2 * (lookups / kHotRowBlock + 1) * MaxDim(bags));  // a hot row has at most one block not full
+  take(space->table_key, bags.table_count + 1);
+  return used;
+}
+
+struct Runs {
+  Workspace space;
+  int64_t lookups = 0;
+  int64_t count = 0;  // distinct rows
+  int64_t hot_count = 0;
+  int lookup_bits = 1;
+
+  uint64_t Key(int64_t entry) const { return space.entries[entry] >> lookup_bits; }
+  int64_t Lookup(int64_t entry) const {
+    return static_cast<int64_t>(space.entries[entry] & ((uint64_t{1} << lookup_bits) - 1));
+  }
+};
+
+int64_t Chunks(int64_t lookups) {
+  constexpr int64_t kMinPerChunk = 4096;  // below, starting threads costs more than it saves
+  return std::clamp<int64_t>(std::min<int64_t>(lookups / kMinPerChunk, omp_get_max_threads()), 1, kMaxChunks);
+}
+
+// Stable: entries of equal keys stay in the order of their lookups, so the result is the same for any chunk count.
+void RadixSort(Runs* runs, int key_bits) {
+  const int64_t n = runs->lookups;
+  const int64_t chunks = Chunks(n);
+  const int passes = std::max(1, (key_bits + kDigitBits - 1) / kDigitBits);
+  const int bits = (key_bits + passes - 1) / passes;
+  const auto digits = int64_t{1} << bits;
+  Workspace& space = runs->space;
+  for (int pass = 0; pass < passes; ++pass) {
+    const int shift = runs->lookup_bits + pass * bits;
+    const auto mask = static_cast<uint64_t>(digits - 1);
+    const uint64_t* from = space.entries;
+    uint64_t* to = space.swap;
+    int64_t* counters = space.counters;
+#pragma omp parallel for schedule(static, 1) if (chunks > 1)
+    for (int64_t c = 0; c < chunks; ++c) {
+      int64_t* count = counters + c * kDigits;
+      std::fill_n(count, digits, int64_t{0});
+      for (int64_t i = n * c / chunks; i < n * (c + 1) / chunks; ++i) ++count[(from[i] >> shift) & mask];
+    }
+    int64_t place = 0;
+    for (int64_t digit = 0; digit < digits; ++digit) {
+      for (int64_t c = 0; c < chunks; ++c) {
+        int64_t& count = counters[c * kDigits + digit];
+        const int64_t first = place;
+        place += count;
+        count = first;
+      }
+    }
+#pragma omp parallel for schedule(static, 1) if (chunks > 1)
+    for (int64_t c = 0; c < chunks; ++c) {
+      int64_t* next = counters + c * kDigits;
+      for (int64_t i = n * c / chunks; i < n * (c + 1) / chunks; ++i) to[next[(from[i] >> shift) & mask]++] = from[i];
+    }
+    std::swap(space.entries, space.swap);
+  }
+}
+
+void FindRuns(Runs* runs) {
+  const int64_t n = runs->lookups;
+  const int64_t chunks = Chunks(n);
+  int64_t first[kMaxChunks + 1] = {};
+  const auto starts_run = [&](int64_t i) { return i == 0 || runs->Key(i) != runs->Key(i - 1); };
+#pragma omp parallel for schedule(static, 1) if (chunks > 1)
+  for (int64_t c = 0; c < chunks; ++c) {
+    int64_t count = 0;
+    for (int64_t i = n * c / chunks; i < n * (c + 1) / chunks; ++i) count += starts_run(i) ? 1 : 0;
+    first[c + 1] = count;
+  }
+  for (int64_t c = 0; c < chunks; ++c) first[c + 1] += first[c];
+#pragma omp parallel for schedule(static, 1) if (chunks > 1)
+  for (int64_t c = 0; c < chunks; ++c) {
+    int64_t next = first[c];
+    for (int64_t i = n * c / chunks; i < n * (c + 1) / chunks; ++i) {
+      if (starts_run(i)) runs->space.starts[next++] = i;
+    }
+  }
+  runs->count = first[chunks];
+  runs->space.starts[runs->count] = n;
+  for (int64_t run = 0; run < runs->count; ++run) {
+    if (runs->space.starts[run + 1] - runs->space.starts[run] > kHotRowBlock) runs->space.hot[runs->hot_count++] = run;
+  }
+}
+
+Runs SortLookups(const EmbeddingBags& bags, void* workspace) {
+  Runs runs;
+  runs.lookups = bags.offsets[bags.feature_count * bags.batch];
+  Carve(bags, runs.lookups, workspace, &runs.space);
+  int64_t* table_key = runs.space.table_key;
+  table_key[0] = 0;
+  for (int32_t t = 0; t < bags.table_count; ++t) table_key[t + 1] = table_key[t] + bags.tables[t].row_count;
+  const auto bits = [](int64_t count) {
+    return static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(count - 1, 1))));
+  };
+  const int key_bits = bits(table_key[bags.table_count]);
+  runs.lookup_bits = bits(runs.lookups);
+  PORTOLAN_CHECK(key_bits + runs.lookup_bits <= 64, "row and lookup do not fit in one sort entry");
+  PORTOLAN_CHECK(bags.feature_count * bags.batch < (int64_t{1} << 32), "too many bags for one launch");
+#pragma omp parallel for schedule(static) if (runs.lookups > 4096)
+  for (int64_t bag = 0; bag < bags.feature_count * bags.batch; ++bag) {
+    const int64_t first_key = table_key[bags.features[bag / bags.batch].table];
+    for (int64_t i = bags.offsets[bag]; i < bags.offsets[bag + 1]; ++i) {
+      runs.space.bag[i] = static_cast<uint32_t>(bag);
+      runs.space.entries[i] =
+          (static_cast<uint64_t>(first_key + bags.ids[i]) << runs.lookup_bits) | static_cast<uint64_t>(i);
+    }
+  }
+  if (runs.lookups == 0) return runs;
+  RadixSort(&runs, key_bits);
+  FindRuns(&runs);
+  return runs;
+}
+
+struct Gradient {
+  const float* values;
+  float factor;
+};
+
+PORTOLAN_CPU_INLINE Gradient GradientOf(const EmbeddingBags& bags, const Runs& runs, int64_t entry) {
+  const int64_t i = runs.Lookup(entry);
+  const int64_t bag = runs.space.bag[i];
+  const int64_t f = bag / bags.batch;
+  const EmbeddingFeature& feature = bags.features[f];
+  float factor = bags.weights != nullptr ? bags.weights[i] : 1.0f;
+  if (feature.pooling == BagPooling::kMean) {
+    factor /= static_cast<float>(bags.offsets[bag + 1] - bags.offsets[bag]);
+  }
+  const int64_t place = feature.pooling == BagPooling::kNone ? i - bags.offsets[f * bags.batch] : bag - f * bags.batch;
+  return {feature.output + place * feature.output_stride, factor};
+}
+
+// sum [dim] = the gradients of entries [begin, end).
+PORTOLAN_CPU_CLONES void SumGradients(const EmbeddingBags& bags, const Runs& runs, int64_t begin, int64_t end,
+                                      int32_t dim, float* __restrict sum) {
+  for (int64_t entry = begin; entry < end; ++entry) {
+    const Gradient gradient = GradientOf(bags, runs, entry);
+    if (entry == begin) {
+      for (int32_t d = 0; d < dim; ++d) sum[d] = gradient.factor * gradient.values[d];
+    } else {
+      for (int32_t d = 0; d < dim; ++d) sum[d] += gradient.factor * gradient.values[d];
+    }
+  }
+}
+
+struct Corrections {
+  float first = 1;   // 1 / (1 - beta1^t)
+  float second = 1;  // 1 / (1 - beta2^t)
+};
+
+PORTOLAN_CPU_INLINE float MeanSquare(const float* gradient, int32_t dim) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int32_t d = 0; d < dim; ++d) sum += gradient[d] * gradient[d];
+  return sum / static_cast<float>(dim);
+}
+
+// One step of one row. gradient [dim] is already scaled; weights [dim] in fp32.
+PORTOLAN_CPU_CLONES void UpdateWeights(const RowUpdate& update, const Corrections& corrections, int32_t dim,
+                                       const float* __restrict gradient, float* __restrict weights,
+                                       float* __restrict state) {
+  const float lr = update.learning_rate, eps = update.epsilon, beta1 = update.beta1, beta2 = update.beta2;
+  switch (update.optimizer) {
+    case RowOptimizer::kSgd:
+      for (int32_t d = 0; d < dim; ++d) weights[d] -= lr * gradient[d];
+      return;
+    case RowOptimizer::kAdagrad:
+      for (int32_t d = 0; d < dim; ++d) {
+        state[d] += gradient[d] * gradient[d];
+        weights[d] -= lr * gradient[d] / (std::sqrt(state[d]) + eps);
+      }
+      return;
+    case RowOptimizer::kRowwiseAdagrad: {
+      state[0] += MeanSquare(gradient, dim);
+      const float rate = lr / (std::sqrt(state[0]) + eps);
+      for (int32_t d = 0; d < dim; ++d) weights[d] -= rate * gradient[d];
+      return;
+    }
+    case RowOptimizer::kAdam: {
+      float* v = state + dim;
+      for (int32_t d = 0; d < dim; ++d) {
+        state[d] = beta1 * state[d] + (1 - beta1) * gradient[d];
+        v[d] = beta2 * v[d] + (1 - beta2) * gradient[d] * gradient[d];
+        weights[d] -= lr * (state[d] * corrections.first) / (std::sqrt(v[d] * corrections.second) + eps);
+      }
+      return;
+    }
+    case RowOptimizer::kRowwiseAdam: {
+      state[dim] = beta2 * state[dim] + (1 - beta2) * MeanSquare(gradient, dim);
+      const float rate = lr * corrections.first / (std::sqrt(state[dim] * corrections.second) + eps);
+      for (int32_t d = 0; d < dim; ++d) {
+        state[d] = beta1 * state[d] + (1 - beta1) * gradient[d];
+        weights[d] -= rate * state[d];
+      }
+      return;
+    }
+  }
+}
+
+PORTOLAN_CPU_CLONES void Scale(float factor, int32_t dim, float* values) {
+  for (int32_t d = 0; d < dim; ++d) values[d] *= factor;
+}
+
+PORTOLAN_CPU_CLONES void Add(int32_t dim, const float* __restrict from, float* __restrict to) {
+  for (int32_t d = 0; d < dim; ++d) to[d] += from[d];
+}
+
+PORTOLAN_CPU_CLONES void LoadFp16(const uint16_t* __restrict row, int32_t dim, float* __restrict values) {
+  for (int32_t d = 0; d < dim; ++d) values[d] = HalfToFloat(row[d]);
+}
+PORTOLAN_CPU_CLONES void LoadBf16(const uint16_t* __restrict row, int32_t dim, float* __restrict values) {
+  for (int32_t d = 0; d < dim; ++d) values[d] = Bf16ToFloat(row[d]);
+}
+PORTOLAN_CPU_CLONES void StoreBf16(const float* __restrict values, int32_t dim, uint32_t key,
+                                   uint16_t* __restrict row) {
+  for (int32_t d = 0; d < dim; ++d) {
+    row[d] = FloatToBf16Stochastic(values[d], RandomBits(key, static_cast<uint32_t>(d)));
+  }
+}
+
+class Updater {
+ public:
+  Updater(const EmbeddingBags& bags, const RowUpdate& update, const Runs& runs)
+      : bags_(bags), update_(update), runs_(runs) {
+    const bool adam = update.optimizer == RowOptimizer::kAdam || update.optimizer == RowOptimizer::kRowwiseAdam;
+    if (adam) {
+      const auto step = static_cast<double>(update.step);
+      corrections_.first = static_cast<float>(1 / (1 - std::pow(static_cast<double>(update.beta1), step)));
+      corrections_.second = static_cast<float>(1 / (1 - std::pow(static_cast<double>(update.beta2), step)));
+    }
+  }
+
+  int32_t TableOf(int64_t run) const {
+    const int64_t entry = runs_.space.starts[run];
+    return bags_.features[runs_.space.bag[runs_.Lookup(entry)] / bags_.batch].table;
+  }
+  int64_t RowOf(int64_t run, int32_t table) const {
+    return static_cast<int64_t>(runs_.Key(runs_.space.starts[run])) - runs_.space.table_key[table];
+  }
+
+  void PrefetchRun(int64_t run) const {
+    const int32_t t = TableOf(run);
+    const EmbeddingTable& table = bags_.tables[t];
+    const int64_t row = RowOf(run, t);
+    const int64_t row_bytes = RowBytes(table.format, table.dim);
+    const char* weights = static_cast<const char*>(table.rows) + row * row_bytes;
+    for (int64_t byte = 0; byte < row_bytes; byte += kCacheLine) __builtin_prefetch(weights + byte, 1);
+    const int64_t state_bytes = 4 * RowStateFloats(update_.optimizer, table.dim);
+    const char* state = reinterpret_cast<const char*>(table.state) + row * state_bytes;
+    for (int64_t byte = 0; byte < state_bytes; byte += kCacheLine) __builtin_prefetch(state + byte, 1);
+    const auto* gradient = reinterpret_cast<const char*>(GradientOf(bags_, runs_, runs_.space.starts[run]).values);
+    for (int64_t byte = 0; byte < 4 * table.dim; byte += kCacheLine) __builtin_prefetch(gradient + byte);
+  }
+
+  // `gradient` [dim] is the row's whole sum, and is scaled here; `values` [dim] is scratch.
+  void Apply(int64_t run, float* gradient, float* values) const {
+    const int32_t t = TableOf(run);
+    const EmbeddingTable& table = bags_.tables[t];
+    const int64_t row = RowOf(run, t);
+    char* stored = static_cast<char*>(table.rows) + row * RowBytes(table.format, table.dim);
+    float* state = table.state + row * RowStateFloats(update_.optimizer, table.dim);
+    if (update_.gradient_scale != 1.0f) Scale(update_.gradient_scale, table.dim, gradient);
+    const uint32_t key = RowKey(update_.seed, (static_cast<uint64_t>(t) << 40) + static_cast<uint64_t>(row));
+    switch (table.format) {
+      case RowFormat::kFp32:
+        return UpdateWeights(update_, corrections_, table.dim, gradient, reinterpret_cast<float*>(stored), state);
+      case RowFormat::kFp16:
+        LoadFp16(reinterpret_cast<const uint16_t*>(stored), table.dim, values);
+        break;
+      case RowFormat::kBf16:
+        LoadBf16(reinterpret_cast<const uint16_t*>(stored), table.dim, values);
+        UpdateWeights(update_, corrections_, table.dim, gradient, values, state);
+        return StoreBf16(values, table.dim, key, reinterpret_cast<uint16_t*>(stored));
+      case RowFormat::kInt8:
+        LoadRow(stored, table.format, table.dim, values);
+        break;
+    }
+    UpdateWeights(update_, corrections_, table.dim, gradient, values, state);
+    StoreRowStochastic(values, table.dim, table.format, key, stored);
+  }
+
+ private:
+  const EmbeddingBags& bags_;
+  const RowUpdate& update_;
+  const Runs& runs_;
+  Corrections corrections_;
+};
+
+// Calls visit(run, sum [dim], scratch [dim]) once for every run, from several threads.
+template <typename Table, typename Prefetch, typename Visit>
+void ForEachRowGradient(const EmbeddingBags& bags, const Runs& runs, Table table_of, Prefetch prefetch, Visit visit) {
+  const int32_t max_dim = MaxDim(bags);
+  const Workspace& space = runs.space;
+  // Hot rows first: their blocks are summed by all threads, then one thread adds the blocks in order.
+  int64_t first_block = 0;
+  for (int64_t h = 0; h < runs.hot_count; ++h) {
+    const int64_t run = space.hot[h];
+    const int64_t begin = space.starts[run], end = space.starts[run + 1];
+    const int32_t dim = bags.tables[table_of(run)].dim;
+    const int64_t blocks = (end - begin + kHotRowBlock - 1) / kHotRowBlock;
+    float* sums = space.sums + first_block * max_dim;
+    first_block += blocks;
+#pragma omp parallel for schedule(dynamic) if (blocks > 4)
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t from = begin + block * kHotRowBlock;
+      SumGradients(bags, runs, from, std::min(from + kHotRowBlock, end), dim, sums + block * max_dim);
+    }
+  }
+  constexpr int64_t kRowsPerTask = 128;
+#pragma omp parallel
+  {
+    std::vector<float> scratch(2 * static_cast<size_t>(max_dim));
+    float* sum = scratch.data();
+    float* values = sum + max_dim;
+#pragma omp for schedule(dynamic) nowait
+    for (int64_t task = 0; task < (runs.count + kRowsPerTask - 1) / kRowsPerTask; ++task) {
+      const int64_t last = std::min((task + 1) * kRowsPerTask, runs.count);
+      for (int64_t run = task * kRowsPerTask; run < last; ++run) {
+        if (run + kPrefetchRows < runs.count) prefetch(run + kPrefetchRows);
+        const int64_t begin = space.starts[run], end = space.starts[run + 1];
+        if (end - begin > kHotRowBlock) continue;
+        SumGradients(bags, runs, begin, end, bags.tables[table_of(run)].dim, sum);
+        visit(run, sum, values);
+      }
+    }
+  }
+  std::vector<float> values(static_cast<size_t>(max_dim));
+  first_block = 0;
+  for (int64_t h = 0; h < runs.hot_count; ++h) {
+    const int64_t run = space.hot[h];
+    const int64_t blocks = (space.starts[run + 1] - space.starts[run] + kHotRowBlock - 1) / kHotRowBlock;
+    float* sum = space.sums + first_block * max_dim;
+    for (int64_t block = 1; block < blocks; ++block) Add(bags.tables[table_of(run)].dim, sum + block * max_dim, sum);
+    first_block += blocks;
+    visit(run, sum, values.data());
+  }
+}
+
+}  // namespace
+
+int64_t EmbeddingBackwardWorkspaceBytes(const EmbeddingBags& bags, int64_t lookups) {
+  Workspace space;
+  return Carve(bags, lookups, nullptr, &space);
+}
+
+namespace cpu {
+
+void EmbeddingBackward(const EmbeddingBags& bags, const RowUpdate& update, void* workspace) {
+  const Runs runs = SortLookups(bags, workspace);
+  const Updater updater(bags, update, runs);
+  ForEachRowGradient(
+      bags, runs, [&](int64_t run) { return updater.TableOf(run); }, [&](int64_t run) { updater.PrefetchRun(run); },
+      [&](int64_t run, float* sum, float* values) { updater.Apply(run, sum, values); });
+}
+
+double EmbeddingGradientSquaredNorm(const EmbeddingBags& bags, void* workspace) {
+  const Runs runs = SortLookups(bags, workspace);
+  const RowUpdate none;
+  const Updater updater(bags, none, runs);
+  // One sum a row, kept in the place of the entries' swap space, then added in order.
+  auto* squares = reinterpret_cast<double*>(runs.space.swap);
+  ForEachRowGradient(
+      bags, runs, [&](int64_t run) { return updater.TableOf(run); }, [](int64_t) {},
+      [&](int64_t run, const float* sum, float*) {
+        const int32_t dim = bags.tables[updater.TableOf(run)].dim;
+        double square = 0;
+        for (int32_t d = 0; d < dim; ++d) square += static_cast<double>(sum[d]) * sum[d];
+        squares[run] = square;
+      });
+  double total = 0;
+  for (int64_t run = 0; run < runs.count; ++run) total += squares[run];
+  return total;
+}
+
+}  // namespace cpu
+}  // namespace portolan::kernels
