@@ -81,17 +81,21 @@ Result<std::vector<std::string>> FindKernelCatalogues(const std::vector<std::str
 
 namespace {
 
+constexpr double kScaleBytes = 1.0 / 32.0;  // of an element in the mx formats; not part of a tile's step
+
 constexpr int kLeastStep = 16;  // elements of K: the shortest matrix instructions that kernels of a tile language use
 
 // bf16 kernels of a tile language, written for `compute`: the same tiles and as many bytes of K a step.
 Result<KernelCatalogue> StandIns(const std::vector<std::string>& files, DType compute) {
   KernelCatalogue kernels;
+  const bool scaled = compute == DType::kMxFp8 || compute == DType::kMxFp6 || compute == DType::kMxFp4;
+  const double bytes = SizeOf(compute).value - (scaled ? kScaleBytes : 0.0);
   for (const std::string& file : files) {
     PORTOLAN_ASSIGN_OR_RETURN(const KernelList list, ReadKernels(file, DType::kBf16));
     for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {
       GemmKernel kernel = list.catalogue.kernels[i];
       if (kernel.family != KernelFamily::kTriton && kernel.family != KernelFamily::kTensile) break;
-      const double depth = kernel.tile_k * SizeOf(DType::kBf16).value / SizeOf(compute).value;
+      const double depth = kernel.tile_k * SizeOf(DType::kBf16).value / bytes + 1e-6;
       kernel.compute = compute;
       kernel.tile_k =
           static_cast<int16_t>(std::max<int>(kLeastStep, static_cast<int>(depth) / kLeastStep * kLeastStep));
@@ -109,6 +113,11 @@ Result<ShippedKernels> LoadShippedKernels(const std::vector<std::string>& data_d
   ShippedKernels shipped;
   const auto files = FindKernelCatalogues(data_dirs, accelerator, compute);
   if (files) {
+    const std::string isa = Parse(files->front(), std::filesystem::path(files->front()).stem().string()).isa;
+    if (accelerator.vendor != "cpu" && isa != accelerator.isa) {
+      shipped.notes.push_back(
+          fmt::format("no {} catalogue for {}: the kernels of {} stand in", DTypeName(compute), accelerator.isa, isa));
+    }
     for (const std::string& file : *files) {
       PORTOLAN_ASSIGN_OR_RETURN(KernelList list, ReadKernels(file, compute));
       for (size_t i = 0; i < list.catalogue.kernels.size(); ++i) {

@@ -228,7 +228,8 @@ TileProblem DescribeTileProblem(const GemmProblem& problem, const TileDevice& de
     p.issue_factor[i] = SmallExp(classes[i][kAlignA] * p.bits_lost_a + classes[i][kAlignB] * p.bits_lost_b);
     p.epilogue_factor[i] = SmallExp(classes[i][kAlignD] * p.bits_lost_d);
   }
-  const double peak = device.accelerator.peak_matrix[problem.compute].value;
+  const double sheet = device.accelerator.peak_matrix[problem.compute].value;
+  const double peak = sheet > 0.0 ? sheet : device.matrix_rate * device.units;  // what stands in for a missing path
   p.floor = peak > 0.0 ? 2.0 * p.m * p.n * p.k * p.batch / peak : 0.0;
   p.clearing = ClearAndConvertSeconds(problem, device.accelerator);
   p.source = &problem;
