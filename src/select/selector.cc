@@ -278,6 +278,7 @@ RankedKernel Selector::Best(const GemmProblem& problem) const {
 
 size_t Selector::Rank(const GemmProblem& problem, std::span<RankedKernel> ranked) const {
   size_t kept = 0;
+  double outside = std::numeric_limits<double>::infinity();  // the fastest that `ranked` has no room for
   std::array<double, kStackKernels> seconds;
   if (ranked.empty() || !IsPriceable(problem)) return 0;
   for (const Impl::Part& part : impl_->parts) {
@@ -287,7 +288,12 @@ size_t Selector::Rank(const GemmProblem& problem, std::span<RankedKernel> ranked
       const auto before = [&](const RankedKernel& other) {
         return seconds[i] < other.time.value || (seconds[i] == other.time.value && part.index[i] < other.index);
       };
-      if (!std::isfinite(seconds[i]) || (kept == ranked.size() && !before(ranked[kept - 1]))) continue;
+      if (!std::isfinite(seconds[i])) continue;
+      if (kept == ranked.size()) {
+        const bool enters = before(ranked[kept - 1]);
+        outside = std::min(outside, enters ? ranked[kept - 1].time.value : seconds[i]);
+        if (!enters) continue;
+      }
       size_t place = kept < ranked.size() ? kept++ : kept - 1;
       for (; place > 0 && before(ranked[place - 1]); --place) ranked[place] = ranked[place - 1];
       ranked[place] = RankedKernel{part.index[i], Seconds(seconds[i]), {}, 0.0};
@@ -296,7 +302,7 @@ size_t Selector::Rank(const GemmProblem& problem, std::span<RankedKernel> ranked
   // The confidence of a runner-up is the chance that the leader loses to it.
   for (size_t i = kept; i-- > 0;) {
     const double leader = ranked[0].time.value;
-    const double next = kept > 1 ? ranked[1].time.value : 0.0;
+    const double next = kept > 1 ? ranked[1].time.value : outside;
     const double confidence =
         i == 0 ? 0.0 : 1.0 - HoldsAgainst(std::log(ranked[i].time.value / leader) - 2.0 * kGoodEnough);
     RankedKernel answer = impl_->Answer(problem, ranked[i].index, ranked[i].time.value, i == 0 ? next : 0.0);

@@ -85,6 +85,14 @@ TEST(SelectorTest, RankIsSortedAndBeginsWithBest) {
   EXPECT_LE(all, 100);
 }
 
+// A list of one is as sure of its kernel as a longer one.
+TEST(SelectorTest, ConfidenceDoesNotDependOnTheLength) {
+  const Selector selector = MakeSelector(100);
+  const GemmProblem p = Product(4096, 1024, 512);
+  EXPECT_LT(selector.Best(p).confidence, 1.0);
+  for (const int k : {1, 2, 10}) EXPECT_EQ(selector.Rank(p, k)[0].confidence, selector.Best(p).confidence) << k;
+}
+
 TEST(SelectorTest, EqualKernelsKeepCatalogueOrder) {
   KernelCatalogue twice = TritonTiles(1);
   twice.kernels.push_back(twice.kernels[0]);
