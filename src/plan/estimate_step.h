@@ -39,8 +39,8 @@ Result<StepEstimate> EstimateStepPlaced(const Model& model, const Recipe& recipe
                                         const StepConstants& constants = SharedStepConstants());
 
 // A lower bound on the step over all ways to split the recipe's tables (SplitOptions, placement_search.h) and to deal
-// their shards to ranks, without a memory limit; the other settings, and which tables are replicated, as the recipe has
-// them. The argument is in placement_bound.cc.
+// their shards to ranks; where the greedy placement fits, over those that fit. The other settings, and which tables are
+// replicated, as the recipe has them. The argument is in placement_bound.cc and placement_dual_bound.cc.
 Result<Seconds> StepLowerBound(const Model& model, const Recipe& recipe, const Cluster& cluster,
                                const StepConstants& constants = SharedStepConstants());
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "plan/step_pricer.h"
+#include "plan/placement_dual_bound.h"
 
 namespace portolan {
 namespace {
@@ -35,25 +35,11 @@ constexpr double kLevels[] = {1,    1.005, 1.01, 1.015, 1.02, 1.03, 1.04, 1.06, 
 constexpr double kMultipliers[] = {0, 0.03, 0.1, 0.3, 1, 3, 10};
 constexpr int kNodeShares = 64;
 
-constexpr size_t kParts = 3;  // forward, sort, update
+constexpr size_t kParts = kKernelParts;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Option {
-  std::array<double, kParts> mean{}, largest{}, launch{};  // seconds: over all ranks; of the largest shard; fixed
-  double received = 0, sent_mean = 0, sent_largest = 0, unpooled_mean = 0, reduced_mean = 0, tables_mean = 0;
-  bool on_nodes = false;
-
-  bool Dominates(const Option& other) const {
-    for (size_t c = 0; c < kParts; ++c) {
-      if (mean[c] > other.mean[c] || largest[c] > other.largest[c] || launch[c] > other.launch[c]) return false;
-    }
-    return on_nodes == other.on_nodes && received <= other.received && sent_mean <= other.sent_mean &&
-           sent_largest <= other.sent_largest && unpooled_mean <= other.unpooled_mean &&
-           reduced_mean <= other.reduced_mean && tables_mean <= other.tables_mean;
-  }
-};
-
-using Options = std::vector<std::vector<Option>>;  // by table
+using Option = BoundOption;
+using Options = std::vector<std::vector<BoundOption>>;  // by table
 
 class Bound {
  public:
@@ -61,12 +47,13 @@ class Bound {
       : pricer_(model, recipe, cluster, constants), devices_(cluster.devices) {
     const Placement greedy = PlaceTables(model, pricer_.recipe(), cluster, pricer_.FreeForTables());
     fixed_ = pricer_.Measure(greedy);
-    for (size_t t = 0; t < model.tables.size(); ++t) AddTable(t, greedy.tables[t]);
+    problem_ = MakeBoundProblem(pricer_, greedy);
   }
 
   Seconds Find() {
-    if (tables_.empty()) return pricer_.StepOf(fixed_);
-    for (const auto& options : tables_) {
+    if (problem_.tables.empty()) return pricer_.StepOf(fixed_);
+    const Seconds dual = PlacementDualBound(pricer_, problem_, fixed_);
+    for (const auto& options : problem_.tables) {
       for (const Option& option : options) any_on_nodes_ |= option.on_nodes;
     }
     const std::vector<size_t> parts = FreeParts();
@@ -76,73 +63,27 @@ class Bound {
       Options allowed;
       if (!Allowed(upper, parts, &allowed)) continue;
       for (const size_t part : parts) best = std::min(best, Level(allowed, kLevels[i], part, best));
-      if (parts.empty()) return Level(allowed, 1, kParts, best);
+      if (parts.empty()) return std::max(dual, Level(allowed, 1, kParts, best));
     }
-    return best;
+    return std::max(dual, best);
   }
 
  private:
   struct Sums {
-    std::array<double, kParts> parts{};
+    KernelParts parts{};
     double received = 0, sent = 0, reduced = 0;
   };
 
-  void AddTable(size_t t, const TablePlacement& place) {
-    if (!pricer_.shards().Used(t)) return;
-    // Copies of the hottest rows are every rank's, however the rest is dealt.
-    const TableWork whole = pricer_.shards().WorkOf(t, SplitOf(place));
-    base_[0] += whole.hot_forward.total.value;
-    base_[2] += whole.hot_update.total.value;
-    std::vector<Option> options;
-    for (const TableSplit& split : SplitOptions(pricer_.model(), pricer_.recipe(), pricer_.cluster(), t, place)) {
-      const ShardCost& cost = pricer_.shards().Price(t, split);
-      const bool everywhere = place.ranks.empty();
-      const double shards = everywhere ? devices_ : split.shards();
-      const double largest = std::max(cost.first_factor, cost.other_factor);
-      Option option;
-      const std::array<const Estimate*, kParts> kernels = {&cost.forward, &cost.sort, &cost.update};
-      for (size_t c = 0; c < kParts; ++c) {
-        option.mean[c] = kernels[c]->total.value * shards / devices_;
-        option.largest[c] = kernels[c]->total.value * largest;
-        option.launch[c] = kernels[c]->launch.value;
-      }
-      option.received = cost.received_elements;
-      option.sent_mean = cost.sent_elements * shards / devices_;
-      option.sent_largest = cost.sent_elements * largest;
-      option.unpooled_mean = cost.unpooled_elements * shards / devices_;
-      option.reduced_mean = cost.reduced_elements * shards / devices_;
-      option.tables_mean = shards / devices_;
-      option.on_nodes = cost.reduced_elements > 0;
-      if (everywhere) {
-        for (size_t c = 0; c < kParts; ++c) {
-          base_[c] += option.mean[c];
-          option.mean[c] = 0;
-          option.largest[c] = 0;
-        }
-      }
-      options.push_back(option);
-    }
-    std::vector<Option> kept;
-    for (size_t i = 0; i < options.size(); ++i) {
-      bool dominated = false;
-      for (size_t j = 0; j < options.size() && !dominated; ++j) {
-        dominated = i != j && options[j].Dominates(options[i]) && (!options[i].Dominates(options[j]) || j < i);
-      }
-      if (!dominated) kept.push_back(options[i]);
-    }
-    tables_.push_back(std::move(kept));
-  }
-
   // The mean bounds, and the parts that lengthen the step when they grow.
   std::vector<size_t> FreeParts() {
-    const Sums sums = Relaxed(tables_, kInfinity);
+    const Sums sums = Relaxed(problem_.tables, kInfinity);
     floor_ = sums.parts;
     std::vector<size_t> parts;
-    const double step = Price(tables_, floor_, sums.received, sums.sent, sums.reduced).value;
+    const double step = Price(problem_.tables, floor_, sums.received, sums.sent, sums.reduced).value;
     for (size_t c = 0; c < kParts; ++c) {
-      std::array<double, kParts> more = floor_;
+      KernelParts more = floor_;
       more[c] *= 1.5;
-      if (floor_[c] > 0 && Price(tables_, more, sums.received, sums.sent, sums.reduced).value > step * 1.001) {
+      if (floor_[c] > 0 && Price(problem_.tables, more, sums.received, sums.sent, sums.reduced).value > step * 1.001) {
         parts.push_back(c);
       }
     }
@@ -150,11 +91,11 @@ class Bound {
   }
 
   bool Allowed(double level, const std::vector<size_t>& parts, Options* allowed) const {
-    for (const auto& options : tables_) {
+    for (const auto& options : problem_.tables) {
       std::vector<Option> kept;
       for (const Option& option : options) {
         const bool under = std::all_of(parts.begin(), parts.end(), [&](size_t c) {
-          return base_[c] + option.largest[c] <= level * floor_[c] * (1 + 1e-12);
+          return problem_.base_least[c] + option.shard[c] * option.largest() <= level * floor_[c] * (1 + 1e-12);
         });
         if (under) kept.push_back(option);
       }
@@ -167,13 +108,13 @@ class Bound {
   // Bounds on the sums over tables when no more than `received_limit` elements are received.
   Sums Relaxed(const Options& tables, double received_limit) const {
     Sums sums;
-    std::array<double, kParts> scale = base_;
+    KernelParts scale = problem_.base_mean;
     for (const auto& options : tables) {
       double received = kInfinity, sent = kInfinity, reduced = kInfinity;
       for (const Option& o : options) {
         received = std::min(received, o.received);
-        sent = std::min(sent, o.sent_mean);
-        reduced = std::min(reduced, o.reduced_mean);
+        sent = std::min(sent, o.sent_mean());
+        reduced = std::min(reduced, o.reduced_mean());
       }
       sums.received += received;
       sums.sent += sent;
@@ -185,7 +126,7 @@ class Bound {
       for (const double multiplier : kMultipliers) {
         if (multiplier > 0 && !std::isfinite(received_limit)) break;
         const double m = multiplier * unit;
-        double total = base_[c] - (m > 0 ? m * received_limit : 0.0);
+        double total = problem_.base_mean[c] - (m > 0 ? m * received_limit : 0.0);
         for (const auto& options : tables) {
           double least = kInfinity;
           for (const Option& o : options) least = std::min(least, o.mean[c] + m * o.received);
@@ -193,9 +134,11 @@ class Bound {
         }
         sums.parts[c] = std::max(sums.parts[c], total);
       }
-      sums.parts[c] = std::max(sums.parts[c], base_[c] + Crowd(tables, [c](const Option& o) { return o.largest[c]; }));
+      sums.parts[c] =
+          std::max(sums.parts[c],
+                   problem_.base_least[c] + Crowd(tables, [c](const Option& o) { return o.shard[c] * o.largest(); }));
     }
-    sums.sent = std::max(sums.sent, Crowd(tables, [](const Option& o) { return o.sent_largest; }));
+    sums.sent = std::max(sums.sent, Crowd(tables, [](const Option& o) { return o.sent * o.largest(); }));
     return sums;
   }
 
@@ -258,7 +201,7 @@ class Bound {
       for (const Option& o : options) {
         if (o.on_nodes) {
           on_nodes = std::min(on_nodes, o.received);
-          least_reduced = std::min(least_reduced, o.reduced_mean);
+          least_reduced = std::min(least_reduced, o.reduced_mean());
         } else {
           flat = std::min(flat, o.received);
         }
@@ -288,45 +231,16 @@ class Bound {
     return best;
   }
 
-  Seconds Price(const Options& allowed, const std::array<double, kParts>& parts, double received, double sent,
-                double reduced) const {
-    std::array<double, kParts> launch{};
-    double tables = 0, unpooled = 0;
-    for (const auto& options : allowed) {
-      double least_tables = kInfinity, least_unpooled = kInfinity;
-      std::array<double, kParts> least = {kInfinity, kInfinity, kInfinity};
-      for (const Option& o : options) {
-        for (size_t c = 0; c < kParts; ++c) least[c] = std::min(least[c], o.launch[c]);
-        least_tables = std::min(least_tables, o.tables_mean);
-        least_unpooled = std::min(least_unpooled, o.unpooled_mean);
-      }
-      for (size_t c = 0; c < kParts; ++c) launch[c] = std::max(launch[c], least[c]);
-      tables += least_tables;
-      unpooled += least_unpooled;
-    }
-    const Recipe& recipe = pricer_.recipe();
-    EmbeddingWork work = fixed_;
-    work.kernels = recipe.table_kernels == TableKernels::kPerTable ? std::max(1.0, tables) : 1.0;
-    const std::array<Estimate*, kParts> kernels = {&work.forward, &work.index_sort, &work.backward};
-    for (size_t c = 0; c < kParts; ++c) {
-      *kernels[c] = {};
-      kernels[c]->memory = Seconds(parts[c]);
-      kernels[c]->launch = Seconds(work.kernels * launch[c]);
-      kernels[c]->total = kernels[c]->memory + kernels[c]->launch;
-    }
+  Seconds Price(const Options& allowed, const KernelParts& parts, double received, double sent, double reduced) const {
     const double exchanged = std::max(received, sent);
-    work.forward_exchange_bytes = exchanged * SizeOf(recipe.embedding_forward_comm).value;
-    work.backward_exchange_bytes = exchanged * SizeOf(recipe.embedding_backward_comm).value;
-    work.node_reduce_elements = reduced;
-    work.owner_unpooled_elements = unpooled;
-    return pricer_.StepOf(work);
+    return pricer_.StepOf(WorkOfParts(pricer_, fixed_, allowed, parts, exchanged, reduced));
   }
 
   StepPricer pricer_;
   const int devices_;
   EmbeddingWork fixed_;  // of the greedy placement: what does not depend on it is taken from here
-  std::array<double, kParts> base_{}, floor_{};
-  Options tables_;
+  BoundProblem problem_;
+  KernelParts floor_{};
   bool any_on_nodes_ = false;
 };
 

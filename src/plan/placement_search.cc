@@ -1,50 +1,39 @@
 #include "plan/placement_search.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "plan/smooth_loads.h"
 
 #include "plan/host_tables.h"
 
 namespace portolan {
 namespace {
 
-constexpr int kSplitCounts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
-constexpr int64_t kLeastColumns = 16;  // a narrower fp32 row is less than a memory line
+using Option = SplitLoad;
+using Parts = LoadParts;
+constexpr size_t kParts = kLoadParts, kMemory = kMemoryLoad;
 
-constexpr int kParts = 5;  // forward, sort, update, sent, reduced
-using Parts = std::array<double, kParts>;
-constexpr size_t kSent = 3;
+// A full rank's memory against an even rank's kernels, while shards are dealt and first moved: tables that take much
+// room and little time must leave room on every rank for those that take time.
+constexpr double kMemoryWeight = 0.1;
 
 constexpr int kPasses = 6;
 // A table may be split when its whole shard has at least this share of a rank's mean load in some part.
 constexpr size_t kManyTables = 100;  // above it only hot tables are split
 constexpr double kHotShare = 0.15;
+constexpr double kFewPieces = 32;   // that any of few tables may have
 constexpr double kMostPieces = 10;  // of a table with the load of one rank
-// Tables of this share of a rank's load start in parts below it when a search starts afresh.
-constexpr double kStartShare = 0.5;
+// Largest shards, of what a rank has for them, that a search starts afresh with.
+constexpr double kStartShares[] = {0.5, 0.7, 0.85, 1};
+constexpr int kMostRepackRounds = 6000;
+constexpr int kRepackRounds = 30;  // a table and a rank
+constexpr int kRefresh = 200;      // rounds between two normalisations
+constexpr int kReplaceEvery = 20;  // rounds: tries other splits of a table of the fullest rank
 constexpr double kLeastGain = 1e-7;
-constexpr double kCancellation = 1e3;
-
-template <int kSquarings>
-double Power(double x) {  // x^(24 x 2^kSquarings)
-  const double x8 = (x * x) * (x * x) * (x * x) * (x * x);
-  double power = x8 * x8 * x8;
-  for (int i = 0; i < kSquarings; ++i) power *= power;
-  return power;
-}
-
-// One way to split a table: per-rank costs of its first and its other pieces. A piece is a shard on one device or,
-// split inside nodes, a node's shards.
-struct Option {
-  TableSplit split;
-  int pieces = 1;
-  bool on_nodes = false;
-  Parts first{}, other{};  // weighted seconds of one rank
-  double received = 0;     // weighted seconds of every rank
-  double bytes = 0;        // of one rank
-};
 
 struct OpenTable {
   size_t table = 0;
@@ -54,68 +43,163 @@ struct OpenTable {
   double heat = 0;          // largest share of a rank's mean load
 };
 
-class Search {
+// Splits that a start may use.
+enum class Family { kAny, kRows, kColumns, kNodes };
+
+bool InFamily(const Option& option, Family family) {
+  switch (family) {
+    case Family::kAny:
+      return true;
+    case Family::kRows:
+      return option.split.sharding == Sharding::kTable || option.split.sharding == Sharding::kRow;
+    case Family::kColumns:
+      return option.split.sharding == Sharding::kTable || option.split.sharding == Sharding::kColumn;
+    case Family::kNodes:
+      return option.on_nodes;
+  }
+  return true;
+}
+
+class Search : private SmoothLoads {
  public:
   Search(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights, Bytes memory)
-      : pricer_(pricer),
+      : SmoothLoads(pricer.cluster().devices),
+        pricer_(pricer),
         weights_(weights),
         devices_(pricer.cluster().devices),
         per_node_(std::min(devices_, pricer.cluster().devices_per_node)),
-        memory_(memory.value),
-        loads_(static_cast<size_t>(devices_)),
-        powers_(static_cast<size_t>(devices_)),
-        bytes_(static_cast<size_t>(devices_), 0.0) {
+        memory_(memory.value) {
     for (const RankLoad& rank : start.ranks) {
       memory_ = std::max(memory_, rank.table_bytes + rank.state_bytes);
     }
+    double kernels = 0;
+    for (size_t t = 0; t < start.tables.size(); ++t) {
+      const TablePlacement& place = start.tables[t];
+      if (!pricer.Used(t)) continue;
+      const double shards = place.ranks.empty() ? devices_ : static_cast<double>(place.ranks.size());
+      kernels += Compute(Weighted(pricer.Price(t, SplitOf(place)), 1.0)) * shards / devices_;
+    }
+    byte_weight_ = memory_ > 0 ? kMemoryWeight * kernels / memory_ : 0.0;
     for (size_t t = 0; t < start.tables.size(); ++t) Take(t, start.tables[t]);
     SetHeat();
   }
 
-  // Deals all open tables afresh, hottest first: whole, or those of more than kStartShare of a rank's load in parts of
-  // `family`.
-  void Restart(Sharding family) {
+  // Deals all open tables afresh, largest shard first. Each table takes the split that costs least at an even balance
+  // among those whose largest shard is at most `share` of what a rank has for them, in time and memory; where none is,
+  // or no rank has room, the next larger split.
+  void Restart(double share, Family family) {
+    double even = 0, base = std::numeric_limits<double>::infinity(), base_bytes = base;
+    for (const Parts& load : loads_) even += Compute(load) / devices_;
     for (OpenTable& open : open_) {
       const Option& option = open.options[open.chosen];
       for (size_t i = 0; i < open.places.size(); ++i) Put(option, i, open.places[i], -1.0);
       received_ -= option.received;
     }
+    for (const Parts& load : loads_) base = std::min(base, Compute(load));
+    for (const double bytes : bytes_) base_bytes = std::min(base_bytes, bytes);
+    // Of the largest shard, as a share of a rank.
+    const auto size = [&](const Option& option) {
+      return std::max(std::max(Compute(option.first), Compute(option.other)) / std::max(even - base, 1e-30),
+                      option.bytes / std::max(memory_ - base_bytes, 1.0));
+    };
+    struct Dealt {
+      double size;
+      OpenTable* open;
+      std::vector<size_t> options;  // in order of trial
+    };
+    std::vector<Dealt> order;
     for (OpenTable& open : open_) {
-      size_t best = open.chosen;
-      double best_rank = -1;
+      Dealt dealt{0, &open, {}};
       for (size_t o = 0; o < open.options.size(); ++o) {
-        const Option& option = open.options[o];
-        if (option.on_nodes || (option.pieces > 1 && open.options.size() == 1)) continue;
-        const bool enough = open.heat <= kStartShare * option.pieces;
-        const bool asked = option.pieces == 1 || option.split.sharding == family;
-        // Enough parts of the family asked, as few as possible; else the most parts.
-        const double rank = (enough && asked ? 2e6 - option.pieces : enough ? 1e6 - option.pieces : option.pieces);
-        if (rank <= best_rank) continue;
-        best = o;
-        best_rank = rank;
+        if (open.options[o].pieces * open.options[o].span > devices_) continue;
+        if (InFamily(open.options[o], family)) dealt.options.push_back(o);
       }
-      open.chosen = best;
-      Normalise<0>();
-      Objective<0>();
-      const Option& option = open.options[best];
-      std::vector<int> places;
-      if (Deal<0>(option, places)) {
-        open.places = places;
-      } else {
-        open.places.clear();
+      if (dealt.options.empty()) dealt.options.push_back(open.chosen);
+      const auto worse = [&](size_t o) { return std::max(1.0, size(open.options[o]) / share); };
+      std::stable_sort(dealt.options.begin(), dealt.options.end(), [&](size_t a, size_t b) {
+        const double left = worse(a), right = worse(b);
+        return left != right ? left < right : EvenCost(open.options[a]) < EvenCost(open.options[b]);
+      });
+      dealt.size = size(open.options[dealt.options[0]]);
+      order.push_back(std::move(dealt));
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Dealt& a, const Dealt& b) { return a.size > b.size; });
+    std::vector<int> places;
+    for (auto& [unused, open, options] : order) {
+      Normalise(Smoothness::kCoarse);
+      Objective();
+      bool dealt = false;
+      for (size_t i = 0; i < options.size() && !dealt; ++i) {
+        open->chosen = options[i];
+        dealt = Deal(open->options[options[i]], places);
+      }
+      if (!dealt) {
+        open->chosen = options[0];
+        const Option& option = open->options[options[0]];
+        places.clear();
         for (int i = 0; i < option.pieces; ++i) {
-          open.places.push_back(i);
+          places.push_back(i);
           Put(option, static_cast<size_t>(i), i, 1.0);
         }
       }
-      received_ += option.received;
+      open->places = places;
+      received_ += open->options[open->chosen].received;
     }
   }
 
   void Run() {
     if (open_.empty()) return;
-    Descend<0>();
-    Descend<3>();
+    Descend(Smoothness::kCoarse);
+    Descend(Smoothness::kFine);
+  }
+
+  // Takes the shards off the rank that leads in a part and off a few others, deals them anew and keeps what improved.
+  void Repack() {
+    if (open_.empty()) return;
+    uint32_t state = 1;
+    const auto random = [&state](size_t below) {  // Numerical Recipes' linear congruential generator
+      state = state * 1664525u + 1013904223u;
+      return static_cast<size_t>((static_cast<uint64_t>(state) * below) >> 32);
+    };
+    double best = 0;
+    std::vector<Piece> pieces;
+    const int rounds = std::min(kMostRepackRounds, kRepackRounds * (static_cast<int>(open_.size()) + devices_));
+    for (int round = 0; round < rounds; ++round) {
+      if (round % kRefresh == 0) {
+        Normalise(Smoothness::kFine);
+        best = Objective();
+      }
+      const size_t part = static_cast<size_t>(round) % kMemory;
+      if (scale_[part] <= 0) continue;
+      std::vector<size_t> ranks = {Fullest(part)};
+      for (size_t more = 1 + random(3); more > 0; --more) ranks.push_back(random(loads_.size()));
+      pieces.clear();
+      for (OpenTable& open : open_) {
+        const Option& option = open.options[open.chosen];
+        for (size_t i = 0; i < open.places.size(); ++i) {
+          const bool on = std::find(ranks.begin(), ranks.end(), open.places[i] * option.span) != ranks.end();
+          if (!on || option.on_nodes) continue;
+          double size = 0;
+          for (size_t c = 0; c < kMemory; ++c) size += (i == 0 ? option.first : option.other)[c];
+          pieces.push_back({&open, i, open.places[i], size * (0.7 + 0.6e-3 * static_cast<double>(random(1000)))});
+        }
+      }
+      for (const Piece& piece : pieces) TakeOff(piece);
+      std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.size > b.size; });
+      size_t dealt = 0;
+      while (dealt < pieces.size() && DealOne(pieces[dealt])) ++dealt;
+      const double now = Objective();
+      if (dealt == pieces.size() && now < best * (1 - kLeastGain)) {
+        best = now;
+        continue;
+      }
+      for (size_t i = 0; i < dealt; ++i) TakeOff(pieces[i]);
+      for (const Piece& piece : pieces) PutAt(piece, piece.from);
+      if (round % kReplaceEvery == 0 && !pieces.empty()) {
+        Replace(*pieces[random(pieces.size())].open);
+        best = Objective();
+      }
+    }
   }
 
   bool MaySplit() const {
@@ -131,18 +215,25 @@ class Search {
       place.column_shards = option.split.column_shards;
       place.ranks.clear();
       for (const int at : open.places) {
-        for (int d = 0; d < Span(option); ++d) place.ranks.push_back(at * Span(option) + d);
+        for (int d = 0; d < option.span; ++d) place.ranks.push_back(at * option.span + d);
       }
     }
   }
 
  private:
-  int Span(const Option& option) const { return option.on_nodes ? per_node_ : 1; }
+  // Kernels of a rank or shard.
+  static double Compute(const Parts& parts) { return parts[0] + parts[1] + parts[2]; }
+  // What an option adds to the objective when every rank has the same load.
+  double EvenCost(const Option& option) const {
+    const double first = Compute(option.first) + option.first[4], other = Compute(option.other) + option.other[4];
+    return (first + other * (option.pieces * option.span - 1)) / devices_ + option.received;
+  }
 
   Parts Weighted(const ShardCost& cost, double factor) const {
-    return {weights_.forward * factor * cost.forward.total.value, weights_.sort * factor * cost.sort.total.value,
-            weights_.update * factor * cost.update.total.value,
-            weights_.exchanged_element * factor * cost.sent_elements, weights_.reduced_element * cost.reduced_elements};
+    return {
+        weights_.forward * factor * cost.forward.total.value, weights_.sort * factor * cost.sort.total.value,
+        weights_.update * factor * cost.update.total.value,   weights_.exchanged_element * factor * cost.sent_elements,
+        weights_.reduced_element * cost.reduced_elements,     0.0};
   }
 
   Option MakeOption(size_t t, const TableSplit& split) {
@@ -153,6 +244,7 @@ class Search {
     Option option;
     option.split = split;
     option.on_nodes = split.sharding == Sharding::kTableRow && split.row_shards % per_node_ == 0;
+    option.span = option.on_nodes ? per_node_ : 1;
     option.pieces = option.on_nodes ? split.row_shards / per_node_ : split.shards();
     option.first = Weighted(cost, cost.first_factor);
     option.other = Weighted(cost, cost.other_factor);
@@ -161,6 +253,7 @@ class Search {
                    (static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value +
                     EmbeddingStateBytesPerRow(optimizer, table.dim).value) /
                    split.shards();
+    option.first[kMemory] = option.other[kMemory] = byte_weight_ * option.bytes;
     return option;
   }
 
@@ -184,22 +277,12 @@ class Search {
       received_ += current.received;
       return;
     }
-    for (size_t i = 0; i < place.ranks.size(); i += static_cast<size_t>(Span(current))) {
-      open.places.push_back(place.ranks[i] / Span(current));
+    for (size_t i = 0; i < place.ranks.size(); i += static_cast<size_t>(current.span)) {
+      open.places.push_back(place.ranks[i] / current.span);
     }
     for (size_t i = 0; i < open.places.size(); ++i) Put(current, i, open.places[i], 1.0);
     received_ += current.received;
     open_.push_back(std::move(open));
-  }
-
-  // Adds or takes away one piece, without the powers.
-  void Put(const Option& option, size_t piece, int at, double sign) {
-    for (int d = 0; d < Span(option); ++d) {
-      const size_t rank = static_cast<size_t>(at * Span(option) + d);
-      const Parts& parts = piece == 0 && d == 0 ? option.first : option.other;
-      for (size_t c = 0; c < kParts; ++c) loads_[rank][c] += sign * parts[c];
-      bytes_[rank] += sign * option.bytes;
-    }
   }
 
   // How hot each table is, and for the hot ones what else they may be.
@@ -216,7 +299,7 @@ class Search {
       const bool split = now.pieces > 1 || now.on_nodes;
       const bool many = open_.size() > kManyTables;
       if (many && open.heat < kHotShare && !split) continue;
-      const double most = many ? std::max(2.0, kMostPieces * open.heat) : devices_;
+      const double most = many ? std::max(2.0, kMostPieces * open.heat) : std::max(kFewPieces, kMostPieces * open.heat);
       const TablePlacement place{now.split.sharding, now.split.row_shards, now.split.column_shards, {}};
       for (const TableSplit& other :
            SplitOptions(pricer_.model(), pricer_.recipe(), pricer_.cluster(), open.table, place)) {
@@ -229,117 +312,83 @@ class Search {
                      [](const OpenTable& a, const OpenTable& b) { return a.heat > b.heat; });
   }
 
-  template <int kSquarings>
-  void Normalise() {
-    scale_.fill(0);
-    for (const Parts& load : loads_) {
-      for (size_t c = 0; c < kParts; ++c) scale_[c] = std::max(scale_[c], load[c]);
-    }
-    scale_[kSent] = std::max(scale_[kSent], received_);
-    for (double& scale : scale_) scale = scale > 0 ? 1 / scale : 0;
-    sums_.fill(0);
-    std::fill(powers_.begin(), powers_.end(), Parts{});
-    for (size_t r = 0; r < loads_.size(); ++r) RankPowers<kSquarings>(r);
-  }
-  // Brings one rank's powers, and the sums, up to date.
-  template <int kSquarings>
-  void RankPowers(size_t rank) {
-    for (size_t c = 0; c < kParts; ++c) {
-      const double power = Power<kSquarings>(std::max(0.0, loads_[rank][c]) * scale_[c]);
-      sums_[c] += power - powers_[rank][c];
-      // A sum that lost nearly all of itself holds only rounding errors.
-      stale_ |= powers_[rank][c] > kCancellation * sums_[c];
-      powers_[rank][c] = power;
-    }
-  }
-  template <int kSquarings>
-  void Refresh(const Option& option, int at) {
-    for (int d = 0; d < Span(option); ++d) RankPowers<kSquarings>(static_cast<size_t>(at * Span(option) + d));
-  }
-
-  // The smooth objective, and how it grows with each sum of powers.
-  template <int kSquarings>
-  double Objective() {
-    constexpr double kExponent = 24.0 * (1 << kSquarings);
-    if (stale_) {
-      sums_.fill(0);
-      for (const Parts& power : powers_) {
-        for (size_t c = 0; c < kParts; ++c) sums_[c] += power[c];
-      }
-      stale_ = false;
-    }
-    double total = 0;
-    for (size_t c = 0; c < kParts; ++c) {
-      if (scale_[c] <= 0) continue;
-      const double sum = std::max(0.0, sums_[c]) + (c == kSent ? Power<kSquarings>(received_ * scale_[c]) : 0.0);
-      const double norm = std::pow(sum, 1 / kExponent) / scale_[c];
-      slope_[c] = sum > 0 ? norm / sum : 0;
-      total += norm;
-    }
-    return total;
-  }
-
-  // What a piece would add to the objective at a place, to first order in the sums of powers.
-  template <int kSquarings>
-  double Score(const Option& option, size_t piece, int at) const {
-    double score = 0;
-    for (int d = 0; d < Span(option); ++d) {
-      const size_t rank = static_cast<size_t>(at * Span(option) + d);
-      const Parts& parts = piece == 0 && d == 0 ? option.first : option.other;
-      for (size_t c = 0; c < kParts; ++c) {
-        if (parts[c] <= 0) continue;
-        score += slope_[c] * (Power<kSquarings>((loads_[rank][c] + parts[c]) * scale_[c]) - powers_[rank][c]);
-      }
-    }
-    return score;
-  }
-
   // Places the pieces of an option one after the other where each adds least; false when memory forbids it.
-  template <int kSquarings>
   bool Deal(const Option& option, std::vector<int>& places) {
     places.clear();
-    const int bins = devices_ / Span(option);
+    taken_.assign(static_cast<size_t>(devices_), false);
+    const int bins = devices_ / option.span;
     for (int piece = 0; piece < option.pieces; ++piece) {
       int best = -1;
       double best_score = 0;
       for (int at = 0; at < bins; ++at) {
-        if (bytes_[static_cast<size_t>(at * Span(option))] + option.bytes > memory_) continue;
-        if (std::find(places.begin(), places.end(), at) != places.end()) continue;
-        const double score = Score<kSquarings>(option, static_cast<size_t>(piece), at);
+        if (taken_[static_cast<size_t>(at)] || bytes_[static_cast<size_t>(at * option.span)] + option.bytes > memory_)
+          continue;
+        const double score = Score(option, static_cast<size_t>(piece), at);
         if (best >= 0 && score >= best_score) continue;
         best = at;
         best_score = score;
       }
       if (best < 0) {
-        for (size_t i = 0; i < places.size(); ++i) Lift<kSquarings>(option, i, places[i]);
+        for (size_t i = 0; i < places.size(); ++i) Lift(option, i, places[i]);
         return false;
       }
       Put(option, static_cast<size_t>(piece), best, 1.0);
-      Refresh<kSquarings>(option, best);
+      Refresh(option, best);
       places.push_back(best);
+      taken_[static_cast<size_t>(best)] = true;
     }
     return true;
   }
-  template <int kSquarings>
-  void Lift(const Option& option, size_t piece, int at) {
-    Put(option, piece, at, -1.0);
-    Refresh<kSquarings>(option, at);
+  struct Piece {
+    OpenTable* open;
+    size_t index;  // of the table's pieces
+    int from;      // rank
+    double size;
+  };
+  void TakeOff(const Piece& piece) {
+    int& place = piece.open->places[piece.index];
+    Lift(piece.open->options[piece.open->chosen], piece.index, place);
+    place = -1;
+  }
+  void PutAt(const Piece& piece, int rank) {
+    const Option& option = piece.open->options[piece.open->chosen];
+    piece.open->places[piece.index] = rank;
+    Put(option, piece.index, rank, 1.0);
+    Refresh(option, rank);
+  }
+  // To the rank where it adds least; false when none has room.
+  bool DealOne(const Piece& piece) {
+    const Option& option = piece.open->options[piece.open->chosen];
+    const std::vector<int>& places = piece.open->places;
+    Objective();
+    int best = -1;
+    double best_score = 0;
+    for (int rank = 0; rank < devices_; ++rank) {
+      if (bytes_[static_cast<size_t>(rank)] + option.bytes > memory_) continue;
+      if (std::find(places.begin(), places.end(), rank) != places.end()) continue;
+      const double score = Score(option, piece.index, rank);
+      if (best >= 0 && score >= best_score) continue;
+      best = rank;
+      best_score = score;
+    }
+    if (best < 0) return false;
+    PutAt(piece, best);
+    return true;
   }
 
   // The best split and places of one table, the others as they are.
-  template <int kSquarings>
   bool Replace(OpenTable& open) {
-    const double before = Objective<kSquarings>();
+    const double before = Objective();
     const size_t old_choice = open.chosen;
     const std::vector<int> old_places = open.places;
     const auto lift_all = [&](const Option& option, const std::vector<int>& places) {
-      for (size_t i = 0; i < places.size(); ++i) Lift<kSquarings>(option, i, places[i]);
+      for (size_t i = 0; i < places.size(); ++i) Lift(option, i, places[i]);
       received_ -= option.received;
     };
     const auto put_all = [&](const Option& option, const std::vector<int>& places) {
       for (size_t i = 0; i < places.size(); ++i) {
         Put(option, i, places[i], 1.0);
-        Refresh<kSquarings>(option, places[i]);
+        Refresh(option, places[i]);
       }
       received_ += option.received;
     };
@@ -349,11 +398,11 @@ class Search {
     std::vector<int> places;
     for (size_t o = 0; o < open.options.size(); ++o) {
       const Option& option = open.options[o];
-      if (option.pieces * Span(option) > devices_) continue;
-      Objective<kSquarings>();  // slopes without this table
-      if (!Deal<kSquarings>(option, places)) continue;
+      if (option.pieces * option.span > devices_) continue;
+      Objective();  // slopes without this table
+      if (!Deal(option, places)) continue;
       received_ += option.received;
-      const double now = Objective<kSquarings>();
+      const double now = Objective();
       lift_all(option, places);
       if (now >= best) continue;
       best = now;
@@ -366,13 +415,9 @@ class Search {
   }
 
   // Swaps one piece of the rank that leads in part `part` with a piece of another rank.
-  template <int kSquarings>
   bool SwapFromFullest(size_t part) {
-    size_t fullest = 0;
-    for (size_t r = 0; r < loads_.size(); ++r) {
-      if (loads_[r][part] > loads_[fullest][part]) fullest = r;
-    }
-    double before = Objective<kSquarings>();
+    const size_t fullest = Fullest(part);
+    double before = Objective();
     bool improved = false;
     for (OpenTable& a : open_) {
       const Option& from = a.options[a.chosen];
@@ -385,18 +430,18 @@ class Search {
           for (size_t j = 0; j < b.places.size(); ++j) {
             const int there = b.places[j];
             if (std::find(a.places.begin(), a.places.end(), there) != a.places.end()) continue;
-            if (SwapScore<kSquarings>(from, i, a.places[i], to, j, there) >= 0) continue;
+            if (SwapScore(from, i, a.places[i], to, j, there) >= 0) continue;
             if (bytes_[static_cast<size_t>(there)] + from.bytes - to.bytes > memory_) continue;
             if (bytes_[fullest] + to.bytes - from.bytes > memory_) continue;
-            Exchange<kSquarings>(a, i, b, j);
-            const double now = Objective<kSquarings>();
+            Trade(a, i, b, j);
+            const double now = Objective();
             if (now < before * (1 - kLeastGain)) {
               before = now;
               improved = true;
               break;
             }
-            Exchange<kSquarings>(a, i, b, j);
-            Objective<kSquarings>();
+            Trade(a, i, b, j);
+            Objective();
           }
           if (a.places[i] != static_cast<int>(fullest)) break;
         }
@@ -404,22 +449,7 @@ class Search {
     }
     return improved;
   }
-  template <int kSquarings>
-  double SwapScore(const Option& from, size_t i, int here, const Option& to, size_t j, int there) const {
-    const Parts& out = i == 0 ? from.first : from.other;
-    const Parts& in = j == 0 ? to.first : to.other;
-    const size_t a = static_cast<size_t>(here), b = static_cast<size_t>(there);
-    double score = 0;
-    for (size_t c = 0; c < kParts; ++c) {
-      const double moved = out[c] - in[c];
-      if (moved == 0) continue;
-      score += slope_[c] * (Power<kSquarings>(std::max(0.0, loads_[a][c] - moved) * scale_[c]) - powers_[a][c] +
-                            Power<kSquarings>(std::max(0.0, loads_[b][c] + moved) * scale_[c]) - powers_[b][c]);
-    }
-    return score;
-  }
-  template <int kSquarings>
-  void Exchange(OpenTable& a, size_t i, OpenTable& b, size_t j) {
+  void Trade(OpenTable& a, size_t i, OpenTable& b, size_t j) {
     const Option& from = a.options[a.chosen];
     const Option& to = b.options[b.chosen];
     Put(from, i, a.places[i], -1.0);
@@ -427,18 +457,17 @@ class Search {
     std::swap(a.places[i], b.places[j]);
     Put(from, i, a.places[i], 1.0);
     Put(to, j, b.places[j], 1.0);
-    Refresh<kSquarings>(from, a.places[i]);
-    Refresh<kSquarings>(to, b.places[j]);
+    Refresh(from, a.places[i]);
+    Refresh(to, b.places[j]);
   }
 
-  template <int kSquarings>
-  void Descend() {
+  void Descend(Smoothness smoothness) {
     for (int pass = 0; pass < kPasses; ++pass) {
-      Normalise<kSquarings>();
+      Normalise(smoothness);
       bool improved = false;
-      for (OpenTable& open : open_) improved |= Replace<kSquarings>(open);
+      for (OpenTable& open : open_) improved |= Replace(open);
       for (size_t part = 0; part < kParts; ++part) {
-        if (scale_[part] > 0) improved |= SwapFromFullest<kSquarings>(part);
+        if (scale_[part] > 0) improved |= SwapFromFullest(part);
       }
       if (!improved) break;
     }
@@ -447,41 +476,12 @@ class Search {
   ShardPricer& pricer_;
   const PlacementWeights weights_;
   const int devices_, per_node_;
-  double memory_;
-  std::vector<Parts> loads_, powers_;
-  std::vector<double> bytes_;
-  Parts scale_{}, sums_{}, slope_{};
-  double received_ = 0;
-  bool stale_ = false;  // sums_
+  double memory_, byte_weight_ = 0;
   std::vector<OpenTable> open_;
+  std::vector<bool> taken_;  // by the pieces dealt so far
 };
 
 }  // namespace
-
-std::vector<TableSplit> SplitOptions(const Model& model, const Recipe& recipe, const Cluster& cluster, size_t table,
-                                     const TablePlacement& place) {
-  const Table& shape = model.tables[table];
-  const bool named = recipe.tables.count(shape.name) > 0;
-  const Sharding asked = named ? recipe.tables.at(shape.name).sharding : recipe.sharding;
-  if (place.sharding == Sharding::kDataParallel || asked != Sharding::kAuto || cluster.devices == 1) {
-    return {SplitOf(place)};
-  }
-  std::vector<TableSplit> options;
-  for (const int count : kSplitCounts) {
-    if (count > cluster.devices) break;
-    if (count == 1) {
-      options.push_back({Sharding::kTable, 1, 1});
-      continue;
-    }
-    if (count <= shape.rows) options.push_back({Sharding::kRow, count, 1});
-    if (shape.dim % count == 0 && shape.dim / count >= kLeastColumns) options.push_back({Sharding::kColumn, 1, count});
-  }
-  const int per_node = std::min(cluster.devices, cluster.devices_per_node);
-  for (int nodes = 1; cluster.nodes() > 1 && per_node > 1 && nodes <= cluster.nodes(); nodes *= 2) {
-    options.push_back({Sharding::kTableRow, nodes * per_node, 1});
-  }
-  return options;
-}
 
 std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights,
                                         Bytes memory_per_device, SearchStarts starts) {
@@ -493,13 +493,19 @@ std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& st
   };
   Search here(pricer, start, weights, memory_per_device);
   here.Run();
+  if (starts != SearchStarts::kAfresh) here.Repack();
   keep(here);
   if (starts == SearchStarts::kHere || !here.MaySplit()) return found;
-  for (const Sharding family : {Sharding::kColumn, Sharding::kRow}) {
-    Search search(pricer, start, weights, memory_per_device);
-    search.Restart(family);
-    search.Run();
-    keep(search);
+  std::vector<Family> families = {Family::kAny};
+  if (starts == SearchStarts::kAllFamilies) families = {Family::kAny, Family::kRows, Family::kColumns, Family::kNodes};
+  for (const Family family : families) {
+    if (family == Family::kNodes && pricer.cluster().nodes() == 1) continue;
+    for (const double share : kStartShares) {
+      Search search(pricer, start, weights, memory_per_device);
+      search.Restart(share, family);
+      search.Run();
+      keep(search);
+    }
   }
   return found;
 }

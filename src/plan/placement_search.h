@@ -4,6 +4,7 @@
 
 #include "plan/placement.h"
 #include "plan/shard_cost.h"
+#include "plan/split_options.h"
 
 namespace portolan {
 
@@ -15,18 +16,14 @@ struct PlacementWeights {
   double reduced_element = 0;                // seconds an element first reduced inside its node
 };
 
-// The splits that a placement may give a table: one for a table whose sharding the recipe fixes; for kAuto whole, by
-// row or by column into kSplitCounts parts (columns of at least kLeastColumns) and, on several nodes, by row over the
-// devices of 1, 2, 4, ... nodes.
-std::vector<TableSplit> SplitOptions(const Model& model, const Recipe& recipe, const Cluster& cluster, size_t table,
-                                     const TablePlacement& place);
-
 // Lowers weighted slowest forward + slowest sort + slowest update + exchange(max over ranks of sent, received) +
 // slowest node reduction by local search: other splits of the hot tables, moves of shards, swaps with those of the
-// fullest rank. Maxima are taken as p-norms over the ranks (p = 24, then 192), so that every move of a loaded rank
-// counts and one is priced in constant time. Ranks stay below `memory_per_device`, or the fullest rank of the start.
-// Returns the optima reached from `start` and, with kAfresh, from hot tables split by column and by row. Deterministic.
-enum class SearchStarts { kHere, kAfresh };
+// fullest rank. Maxima are taken as p-norms over the ranks (SmoothLoads). Ranks stay below `memory_per_device`, or the
+// fullest rank of the start. With kHere, returns the optimum reached from `start`, where the shards of the fullest and
+// of random other ranks were dealt anew many times; with kAfresh those reached from `start` and from all tables dealt
+// afresh in larger and larger shards. Deterministic.
+// kAllFamilies: both, and afresh by rows, by columns and over nodes alone.
+enum class SearchStarts { kHere, kAfresh, kAllFamilies };
 std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights,
                                         Bytes memory_per_device, SearchStarts starts);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 namespace portolan {
 namespace {
@@ -19,8 +20,10 @@ Recipe MicroBatch(const Recipe& recipe, const Cluster& cluster) {
 // Differences for the slopes of the step, as shares of the part.
 constexpr double kLargeDifference = 0.5;
 constexpr double kSmallDifference = 0.05;
-constexpr size_t kFewTables = 100;  // up to it, every round starts afresh too, and the end is polished
-constexpr int kPolishSteps = 3000;  // priced; 0.1 ms each
+constexpr size_t kFewTables = 100;       // up to it, both slopes are tried and the end is polished
+constexpr size_t kSmall = 300;           // tables x devices: starts afresh every round
+constexpr int kPolishSteps = 3000;       // priced at most; 0.1 ms each on 8 devices
+constexpr double kPolishShards = 1.5e6;  // and at most these steps x tables x devices
 // What hides behind other work still weighs this much of its own time, so that it stays balanced.
 constexpr double kLeastWeight = 0.02;
 constexpr int kImprovements = 4;
@@ -118,10 +121,13 @@ Placement StepPricer::Place() {
   }
   // Slopes over a large and a small difference see work that hides differently.
   const bool few = model_.tables.size() <= kFewTables;
+  const bool small = model_.tables.size() * static_cast<size_t>(cluster_.devices) <= kSmall;
   for (int round = 0; round < kImprovements; ++round) {
     const Candidate from = best;
     for (const double difference : {kLargeDifference, kSmallDifference}) {
-      const SearchStarts starts = few || round == 0 ? SearchStarts::kAfresh : SearchStarts::kHere;
+      const SearchStarts starts = small || (few && round == 0) ? SearchStarts::kAllFamilies
+                                  : round == 0                 ? SearchStarts::kAfresh
+                                                               : SearchStarts::kHere;
       const PlacementWeights weights = WeightsAt(from.work, from.step, difference);
       for (Placement& placement : ImprovePlacement(shards_, from.placement, weights, from.limit, starts)) {
         Candidate next(std::move(placement));
@@ -130,14 +136,15 @@ Placement StepPricer::Place() {
       }
       if (!few) break;
     }
-    if (best.step >= from.step) break;
+    if (round > 0 && best.step >= from.step) break;
   }
-  if (few) Polish(best);
+  if (few) Polish(best, small ? PolishSplits::kYes : PolishSplits::kNo);
   return best.placement;
 }
 
-void StepPricer::Polish(Candidate& best) {
-  int left = kPolishSteps;
+void StepPricer::Polish(Candidate& best, PolishSplits splits) {
+  const double size = static_cast<double>(model_.tables.size()) * cluster_.devices;
+  int left = static_cast<int>(std::min<double>(kPolishSteps, kPolishShards / size));
   const auto try_ranks = [&](size_t a, size_t i, size_t b, size_t j, int to) {
     Candidate next(best.placement);
     std::vector<int>& ranks = next.placement.tables[a].ranks;
@@ -154,19 +161,56 @@ void StepPricer::Polish(Candidate& best) {
     const std::vector<int>& ranks = best.placement.tables[table].ranks;
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   };
+  const auto on_nodes = [&](size_t t) { return best.placement.tables[t].sharding == Sharding::kTableRow; };
+  const auto try_split = [&](size_t t, const TableSplit& split) {
+    std::vector<double> loads(static_cast<size_t>(cluster_.devices), 0.0);
+    for (size_t other = 0; other < model_.tables.size(); ++other) {
+      const TablePlacement& place = best.placement.tables[other];
+      if (other == t || !shards_.Used(other)) continue;
+      const ShardCost& cost = shards_.Price(other, SplitOf(place));
+      const double load = (cost.forward.total + cost.sort.total + cost.update.total).value;
+      for (const int rank : place.ranks) loads[static_cast<size_t>(rank)] += load;
+    }
+    // Whole nodes by the load of all their ranks, else single ranks: the least loaded.
+    const int span = split.sharding == Sharding::kTableRow ? cluster_.devices_per_node : 1;
+    std::vector<std::pair<double, int>> bins;
+    for (int first = 0; first + span <= cluster_.devices; first += span) {
+      bins.push_back({std::accumulate(loads.begin() + first, loads.begin() + first + span, 0.0), first});
+    }
+    std::sort(bins.begin(), bins.end());
+    Candidate next(best.placement);
+    TablePlacement& place = next.placement.tables[t];
+    place = {split.sharding, split.row_shards, split.column_shards, {}};
+    for (int i = 0; i < split.shards(); ++i) {
+      place.ranks.push_back(bins[static_cast<size_t>(i / span)].second + i % span);
+    }
+    SumRankLoads(model_, micro_, &next.placement);
+    Measure(next);
+    --left;
+    if (!next.Beats(best)) return false;
+    best = std::move(next);
+    return true;
+  };
   std::vector<size_t> open;
   for (size_t t = 0; t < model_.tables.size(); ++t) {
     const TablePlacement& place = best.placement.tables[t];
-    if (!place.ranks.empty() && place.sharding != Sharding::kTableRow && shards_.Used(t)) open.push_back(t);
+    if (!place.ranks.empty() && shards_.Used(t)) open.push_back(t);
   }
   for (bool improved = true; improved && left > 0;) {
     improved = false;
     for (const size_t a : open) {
+      if (splits == PolishSplits::kYes) {
+        for (const TableSplit& split : SplitOptions(model_, micro_, cluster_, a, best.placement.tables[a])) {
+          if (left > 0 && split.shards() <= cluster_.devices) improved |= try_split(a, split);
+        }
+      }
+      if (on_nodes(a)) continue;
       for (size_t i = 0; i < best.placement.tables[a].ranks.size(); ++i) {
         for (int to = 0; to < cluster_.devices && left > 0; ++to) {
           if (!holds(a, to)) improved |= try_ranks(a, i, a, i, to);
         }
         for (const size_t b : open) {
+          if (on_nodes(b)) continue;
           for (size_t j = 0; b > a && j < best.placement.tables[b].ranks.size() && left > 0; ++j) {
             const int here = best.placement.tables[a].ranks[i], there = best.placement.tables[b].ranks[j];
             if (holds(a, there) || holds(b, here)) continue;
@@ -176,6 +220,12 @@ void StepPricer::Polish(Candidate& best) {
       }
     }
   }
+}
+
+bool StepPricer::Fits(const Placement& placement) {
+  Candidate candidate(placement);
+  Measure(candidate);
+  return candidate.fits;
 }
 
 void StepPricer::Measure(Candidate& candidate) {

@@ -30,6 +30,8 @@ class StepPricer {
   // The whole step: all micro-batches; `graph` is the last one's.
   Timeline Run(const EmbeddingWork& work, const StepGraph& graph) const;
   Seconds StepOf(const EmbeddingWork& work) const { return Run(work, Graph(work)).step; }
+  // Whether every rank's memory holds what the placement gives it.
+  bool Fits(const Placement& placement);
 
  private:
   struct Candidate {
@@ -42,8 +44,9 @@ class StepPricer {
     bool fits = false;
   };
   void Measure(Candidate& candidate);
-  // Moves and swaps of single shards, each priced by the step itself.
-  void Polish(Candidate& best);
+  // Moves and swaps of single shards, and other splits of single tables, each priced by the step itself.
+  enum class PolishSplits { kNo, kYes };
+  void Polish(Candidate& best, PolishSplits splits);
   PlacementWeights WeightsAt(const EmbeddingWork& work, Seconds step, double difference) const;
 
   const Model& model_;
