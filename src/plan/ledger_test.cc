@@ -80,23 +80,21 @@ TEST(LedgerTest, AllDropped) {
   EXPECT_EQ(ledger.estimate.step, start.estimate.step);
 }
 
-// Tables in host memory make room that nothing needs here: they go, and what followed is an entry of its own.
-TEST(LedgerTest, RoomThatNothingNeedsIsDropped) {
-  const Model model = DataModel("mlperf_dlrmv4_hstu");
+// A change that does not apply again here, though the search took it: all are one entry, as the search priced them.
+TEST(LedgerTest, WhatDoesNotApplyAgainIsOneEntry) {
+  const Model model = DataModel("rm2");
   const Cluster cluster = TestCluster("8xmi350x");
-  Recipe recipe = DataRecipe("dlrmv4_mlperf");
-  recipe.recompute = Recompute::kCheap;
-  recipe.launch = Launch::kGraph;
-  const LedgerStart start = StartOf(model, recipe, cluster);
+  const LedgerStart start = StartOf(model, DefaultRecipe(), cluster);
   SearchResult search;
-  search.steps = {Taken("host_tables", "1/0.01"), Taken("recompute", "none")};
-  search.recipe = recipe;
-  search.estimate = start.estimate;
+  search.steps = {Taken("host_tables", "1/0.01"), Taken("graph_capture", "graph")};
+  search.recipe = start.recipe;
+  search.recipe.launch = Launch::kGraph;
+  search.estimate = EstimateOrFail(model, search.recipe, cluster);
   const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors()));
   ASSERT_EQ(ledger.entries.size(), 1u);
-  EXPECT_EQ(ledger.entries[0].step.change.rule, "recompute");
-  ASSERT_EQ(ledger.dropped.size(), 1u);
-  EXPECT_EQ(ledger.dropped[0].rule, "host_tables");
+  EXPECT_EQ(ledger.entries[0].step.change.rule, "host_tables + graph_capture");
+  EXPECT_EQ(ledger.entries[0].step.before, start.estimate.step);
+  EXPECT_EQ(ledger.entries[0].step.after, search.estimate.step);
 }
 
 TEST(LedgerTest, AppliesAgainOnlyWhatTheRuleProposes) {

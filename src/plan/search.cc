@@ -13,8 +13,8 @@ constexpr int kRounds = 8;
 
 // Rules whose settings trade memory for time.
 bool TradesMemory(const std::string& rule) {
-  return rule == "host_tables" || rule == "recompute" || rule == "accumulation" || rule == "dense_parallelism" ||
-         rule == "replicate_tables" || rule == "batch";
+  return rule == "recompute" || rule == "accumulation" || rule == "dense_parallelism" || rule == "replicate_tables" ||
+         rule == "batch";
 }
 
 struct State {
@@ -104,7 +104,13 @@ class Search {
       *why_not = "the structure is kept";
       return {};
     }
-    return rule.Propose({model_, recipe, cluster_}, why_not);
+    std::vector<Change> changes = rule.Propose({model_, recipe, cluster_}, why_not);
+    if (std::string(rule.name()) == "host_tables" && recipe.host_tables_min == Bytes(0) && !changes.empty() &&
+        host_tables_ == HostTables::kOnlyKept) {
+      *why_not = "only where nothing else makes the model fit";
+      changes.clear();
+    }
+    return changes;
   }
 
   std::optional<double> Gain(const StepEstimate& before, const StepEstimate& after) const {
@@ -134,7 +140,8 @@ class Search {
     result_.steps.push_back(std::move(step));
   }
 
-  // Makes an over-full recipe fit: first with settings that are allowed, then with gradient accumulation too.
+  // Makes an over-full recipe fit: first with settings that are allowed, then with tables in host memory, whose cache
+  // costs more than is priced, then with gradient accumulation too.
   void RepairIfNeeded(State& state) {
     if (state.estimate.memory.Fits()) return;
     const State start = state;
@@ -142,7 +149,14 @@ class Search {
     if (state.estimate.memory.Fits()) return;
     result_.steps.clear();
     state = start;
-    Repair(state, /*also=*/"accumulation");
+    host_tables_ = HostTables::kAllowed;
+    Repair(state, /*also=*/"");
+    if (!state.estimate.memory.Fits()) {
+      result_.steps.clear();
+      state = start;
+      Repair(state, /*also=*/"accumulation");
+    }
+    host_tables_ = HostTables::kOnlyKept;
     if (state.estimate.memory.Fits()) return;
     // Nothing makes it fit: the recipe is left as it was.
     result_.steps.clear();
@@ -260,6 +274,8 @@ class Search {
   const Model& model_;
   const Cluster& cluster_;
   const SearchOptions& options_;
+  // Whether tables may move to host memory, or only stay there, be cached otherwise or come back.
+  enum class HostTables { kOnlyKept, kAllowed } host_tables_ = HostTables::kOnlyKept;
   SearchResult result_;
   double report_low_ = 0, report_high_ = 0.05, priced_in_range_ = 0;
 };

@@ -99,9 +99,27 @@ grep -q 'does not fit on 8xmi350x' "$work/out" || fail "$(cat "$work/out")"
 grep -q '^what would make it fit: ' "$work/out" || fail "does not say what would make it fit"
 end
 
+begin host_memory_makes_it_fit
+printf '%s\n' 'model: crowded' 'dense_features: 13' 'tables:' '  - {name: users, rows: 6e9, dim: 64}' \
+  '  - {name: items, rows: 1e9, dim: 64}' 'features:' '  - {name: user, table: users, lookups: 1, zipf_exponent: 0.9}' \
+  '  - {name: history, table: items, lookups: 60, zipf_exponent: 1.05}' 'blocks:' \
+  '  - {name: bottom, type: mlp, input: dense, widths: [512, 64]}' \
+  '  - {name: joined, type: concat, inputs: [bottom, embeddings]}' \
+  '  - {name: top, type: mlp, input: joined, widths: [1024, 512, 1]}' >"$work/crowded.yaml"
+answers plan "$work/crowded.yaml" --from 8xmi350x --to 8xb200 --out "$work/host.yaml"
+grep -q '^needed to fit on 8xb200: host_tables = ' "$work/out" || fail "$(cat "$work/out")"
+[[ -z $(awk 'length > 80' "$work/out") ]] || fail "wider than 80 columns"
+answers estimate "$work/crowded.yaml" --on 8xb200 --recipe "$work/host.yaml"
+grep -q '^host memory per node .* of 1800: fits$' "$work/out" || fail "$(cat "$work/out")"
+end
+printf 'recipe: r\nlocal_batch: 64\nembedding: {host_tables_min_bytes: 1}\n' >"$work/host.yaml"
+refuses host_tables_need_a_stated_host_memory 'states no host_memory_bytes_per_device' \
+  estimate mlperf_dlrm_dcnv2 --on 8xa30 --recipe "$work/host.yaml"
+
 # Inputs that are no numbers, or no sensible ones, and names that do not exist.
 for batch in 0 -1 nan inf 1e400 -inf 2e12 abc ''; do
-  refuses "batch_${batch//[^a-z0-9]/_}" '--global-batch' "${rm2[@]}" --global-batch "$batch"
+  refuses "batch_${batch//[^a-z0-9]/_}" '--global-batch must be a whole number from 1 to 1e+12, got' "${rm2[@]}" \
+    "--global-batch=$batch"
 done
 refuses batch_smaller_than_the_devices 'global_batch must be at least the number of devices (8), got 4' \
   "${rm2[@]}" --global-batch 4
