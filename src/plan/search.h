@@ -53,9 +53,10 @@ std::optional<double> ObjectiveGain(const Model& model, const StepEstimate& befo
 
 // Finds the fastest recipe that fits, from `start`. First, if `start` does not fit, the settings that make it fit at
 // the least cost (repairs); tables in host memory only when nothing else fits, and gradient accumulation, which changes
-// when tables are updated, only when it is allowed or those do not help. Then rule by rule, in their order: price every setting a rule proposes and take the best
-// that improves the objective by more than 0.1 %, until a whole round takes nothing; then pairs of settings of rules
-// that trade memory for time, since one may pay only together with another. Deterministic.
+// when tables are updated, only when it is allowed or those do not help. Then rule by rule, in their order: price every
+// setting a rule proposes and take the best that improves the objective by more than 0.1 %, until a whole round takes
+// nothing; then pairs of settings of rules that trade memory for time, since one may pay only together with another.
+// Deterministic.
 Result<SearchResult> SearchRecipe(const Model& model, const Recipe& start, const Cluster& cluster,
                                   const SearchOptions& options);
 

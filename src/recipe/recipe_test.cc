@@ -160,7 +160,7 @@ TEST(RecipeTest, Errors) {
       {"embedding:\n  tables:\n    t: {sharding: column, shards: 0}\n",
        "r.yaml:5: embedding.tables.t.shards: must be between 1 and 1048576, got '0'"},
       {"embedding:\n  tables:\n    t: {shard: column}\n",
-       "r.yaml:5: embedding.tables.t.shard: unknown key; accepted: sharding, shards; did you mean 'shards'?"},
+       "r.yaml:5: embedding.tables.t.shard: unknown key; accepted: sharding, shards, memory; did you mean 'shards'?"},
       {"embedding:\n  tables:\n    t: row\n", "r.yaml:5: embedding.tables.t: must be a map, got 'row'"},
       {"communication: {pipeline: all}\n",
        "r.yaml:3: communication.pipeline: must be one of none, index_exchange, embedding, got 'all'"},

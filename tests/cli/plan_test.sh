@@ -117,10 +117,11 @@ refuses host_tables_need_a_stated_host_memory 'states no host_memory_bytes_per_d
   estimate mlperf_dlrm_dcnv2 --on 8xa30 --recipe "$work/host.yaml"
 
 # Inputs that are no numbers, or no sensible ones, and names that do not exist.
-for batch in 0 -1 nan inf 1e400 -inf 2e12 abc ''; do
+for batch in 0 -1 nan inf 1e400 -inf 2e12 abc 8x; do
   refuses "batch_${batch//[^a-z0-9]/_}" '--global-batch must be a whole number from 1 to 1e+12, got' "${rm2[@]}" \
     "--global-batch=$batch"
 done
+refuses batch_empty '--global-batch' "${rm2[@]}" --global-batch ''
 refuses batch_smaller_than_the_devices 'global_batch must be at least the number of devices (8), got 4' \
   "${rm2[@]}" --global-batch 4
 refuses unknown_rule "no rule is named 'bach'; did you mean 'batch'?" "${rm2[@]}" --allow bach
