@@ -140,6 +140,16 @@ const std::vector<Part>& Parts() {
 #include "porting/compat/device_runtime.hip.inc"
        ,
        {}},
+      {"kernel_pointer",
+       {},
+#include "porting/compat/kernel_pointer.hip.inc"
+       ,
+       {}},
+      {"memory_location",
+       {},
+#include "porting/compat/memory_location.hip.inc"
+       ,
+       {}},
       {"host_math",
        {},
 #include "porting/compat/host_math.hip.inc"
@@ -172,14 +182,16 @@ std::string UpperCase(std::string_view text) {
 
 }  // namespace
 
-std::string CompatHeader(const std::set<std::string>& parts) {
+std::string CompatHeader(const std::set<std::string>& parts) { return std::string(kHead) + CompatPartsText(parts); }
+
+std::string CompatPartsText(const std::set<std::string>& parts) {
   std::set<std::string_view> wanted;
   for (const std::string& name : parts) wanted.insert(name);
   // A part needs only parts before it, so one backward pass finds all.
   for (auto part = Parts().rbegin(); part != Parts().rend(); ++part) {
     if (wanted.count(part->name) > 0) wanted.insert(part->needs.begin(), part->needs.end());
   }
-  std::string text(kHead);
+  std::string text;
   size_t written = 0;
   for (const Part& part : Parts()) {
     if (wanted.count(part.name) == 0) continue;

@@ -13,6 +13,9 @@ constexpr const char* kCompatHeaderName = "portolan_hip.h";
 // part says why it exists. Unknown names are a bug. `parts` empty: a header with the includes only.
 std::string CompatHeader(const std::set<std::string>& parts);
 
+// The same without the head of the file: the parts alone.
+std::string CompatPartsText(const std::set<std::string>& parts);
+
 // The parts that a header written by CompatHeader holds.
 std::set<std::string> PartsOfCompatHeader(std::string_view header);
 

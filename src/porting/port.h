@@ -23,10 +23,22 @@ struct PortedSource {
 PortedSource PortSource(const SourceFile& source, const ProjectFacts& project, const PortTarget& target,
                         const HipDeclarations& declarations, const std::string& compat_include);
 
+// Macros by which this source tells a ROCm build from a CUDA one. A port is the ROCm build, so they are defined where
+// they are read, whatever the build files say.
+std::set<std::string_view> AssumedBuildMacros(const SourceFile& source);
+
+// What becomes of the sources.
+enum class PortMode : uint8_t {
+  kRewrite,    // they become HIP sources
+  kShim,       // they stay; headers with CUDA's names are generated (shim.h)
+  kCheckShim,  // they stay; what the headers that are there lack is reported
+};
+
 struct PortOptions {
   std::string input;            // a file or a folder
   std::string output;           // the same; empty: audit only, nothing is written; equal to `input`: in place
   std::string hip_include_dir;  // headers that decide which names exist; empty: names are mapped by rule
+  PortMode mode = PortMode::kRewrite;
 };
 
 struct PortReport {
@@ -36,7 +48,10 @@ struct PortReport {
   std::vector<std::string> skipped;  // "path: why", for what could not be read or written
   std::vector<Finding> findings;     // by file and place
   std::set<std::string> compat;
-  bool checked_names = false;  // HIP headers were found
+  bool checked_names = false;             // HIP headers were found
+  std::vector<std::string> shim_files;    // kShim: files of the shim, below its folder
+  std::vector<std::string> shim_changed;  // kShim: those of them that were written or taken away
+  std::vector<std::string> shim_lacks;    // kCheckShim: "file:line:column: what the shim has not"
 };
 
 // Ports or audits `options.input`. What cannot be read or understood is skipped and reported; an error is only an input

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "porting/compat.h"
 #include "porting/port.h"
+#include "porting/shim.h"
 
 namespace portolan {
 namespace {
@@ -83,8 +84,12 @@ class Project {
     ReadSources();
     if (!options_.hip_include_dir.empty()) declarations_ = HipDeclarations::Read(options_.hip_include_dir);
     report_.checked_names = declarations_.found();
-    for (const Loaded& file : sources_) PortOne(file);
-    if (Writes()) {
+    if (options_.mode != PortMode::kRewrite) {
+      MakeShim();
+    } else {
+      for (const Loaded& file : sources_) PortOne(file);
+    }
+    if (Writes() && options_.mode == PortMode::kRewrite) {
       PortBuildFilesAndCopyTheRest();
       WriteCompatHeader();
     }
@@ -114,6 +119,7 @@ class Project {
     fs::path output = fs::absolute(options_.output, error).lexically_normal();
     if (!output.has_filename()) output = output.parent_path();
     in_place_ = fs::equivalent(input, output, error);
+    if (options_.mode != PortMode::kRewrite) return OpenShim(in_place_ ? root_ : output);
     if (!in_place_ && !single_ && IsInside(output, root_)) {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("output '{}' lies inside the input '{}'", options_.output, options_.input));
@@ -135,6 +141,22 @@ class Project {
     return {};
   }
 
+  // The sources stay where they are, so the shim may lie among them.
+  Status OpenShim(const fs::path& output) {
+    std::error_code error;
+    output_root_ = output / kShimFolder;
+    if (options_.mode == PortMode::kCheckShim) {
+      if (fs::exists(output_root_ / kShimHeaderName, error)) return {};
+      return MakeError(ErrorCode::kNotFound, fmt::format("there is no shim to check: '{}' does not exist",
+                                                         (output_root_ / kShimHeaderName).string()));
+    }
+    if (fs::exists(output, error) && !fs::is_directory(output, error)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("output '{}' is a file; a shim is a folder in it", output.string()));
+    }
+    return {};
+  }
+
   fs::path OutputOf(const fs::path& relative) const { return single_ ? single_output_ : output_root_ / relative; }
 
   void CollectFiles() {
@@ -151,6 +173,10 @@ class Project {
       const fs::path relative = it->path().lexically_relative(root_);
       if (it->is_directory(status_error)) {
         const std::string name = it->path().filename().string();
+        if (name == kShimFolder && fs::exists(it->path() / kShimHeaderName, status_error)) {
+          it.disable_recursion_pending();
+          continue;
+        }
         if (name == ".git" || name == ".svn" || name == ".hg") it.disable_recursion_pending();
         if (it->is_symlink(status_error)) {
           report_.skipped.push_back(relative.string() + ": a link to a folder; not followed");
@@ -235,6 +261,51 @@ class Project {
       } else {
         report_.skipped.push_back(file.relative.string() + ": cannot be copied: " + error.message());
       }
+    }
+  }
+
+  void MakeShim() {
+    Shim shim;
+    std::vector<ShimNeed> needs;
+    for (const Loaded& file : sources_) {
+      const RuleInput input{*file.source, facts_, target_, declarations_};
+      CollectShim(input, &shim, &needs);
+      std::vector<Finding> findings = ShimFindings(input, &shim);
+      std::move(findings.begin(), findings.end(), std::back_inserter(report_.findings));
+    }
+    report_.compat.insert(shim.parts.begin(), shim.parts.end());
+    const std::map<std::string, std::string> files =
+        ShimFiles(shim, target_, root_.lexically_relative(output_root_).generic_string());
+    std::map<std::string, std::string> old;
+    ReadOldShim(&old);
+    if (options_.mode == PortMode::kCheckShim) {
+      report_.shim_lacks = ShimLacks(ReadShim(old), shim, files, needs, report_.findings);
+      return;
+    }
+    for (const auto& [name, text] : files) {
+      report_.shim_files.push_back(name);
+      const auto before = old.find(name);
+      if (before != old.end() && before->second == text) continue;
+      report_.shim_changed.push_back(name);
+      if (!WriteFile(output_root_ / name, text)) report_.skipped.push_back(name + ": cannot be written");
+    }
+    for (const auto& [name, text] : old) {
+      if (files.count(name) > 0) continue;
+      std::error_code error;
+      report_.shim_changed.push_back(name);
+      fs::remove(output_root_ / name, error);
+    }
+  }
+
+  // The files below the shim's folder that Portolan wrote.
+  void ReadOldShim(std::map<std::string, std::string>* files) const {
+    std::error_code error;
+    fs::recursive_directory_iterator it(output_root_, fs::directory_options::skip_permission_denied, error);
+    for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+      std::string text;
+      std::error_code status_error;
+      if (!it->is_regular_file(status_error) || !ReadFile(it->path(), &text)) continue;
+      if (IsShimFile(text)) (*files)[it->path().lexically_relative(output_root_).generic_string()] = std::move(text);
     }
   }
 

@@ -52,8 +52,8 @@ bool NeedsRuntimeHeader(const SourceFile& source, const std::vector<Edit>& edits
   return true;
 }
 
-// Macros by which this source tells a ROCm build from a CUDA one. The port is the ROCm build, so they are defined where
-// they are read, whatever the build files say.
+}  // namespace
+
 std::set<std::string_view> AssumedBuildMacros(const SourceFile& source) {
   std::set<std::string_view> macros;
   for (const Conditional& conditional : source.conditionals()) {
@@ -69,8 +69,6 @@ std::set<std::string_view> AssumedBuildMacros(const SourceFile& source) {
   }
   return macros;
 }
-
-}  // namespace
 
 PortedSource PortSource(const SourceFile& source, const ProjectFacts& project, const PortTarget& target,
                         const HipDeclarations& declarations, const std::string& compat_include) {

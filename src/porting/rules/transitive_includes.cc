@@ -1,14 +1,15 @@
 // Thrust's headers include one another differently at each vendor: a program that gets thrust::sequence through another
 // header of CUDA's does not get it from rocThrust. A file that includes some of Thrust gets what it names.
 
+#include "porting/rules/transitive_includes.h"
+
 #include <array>
-#include <set>
 
 #include "porting/rules/rules.h"
 
 namespace portolan {
 
-void ApplyTransitiveIncludes(const RuleInput& input, RuleOutput* output) {
+ThrustIncludes FindThrustIncludes(const RuleInput& input) {
   struct Name {
     std::string_view name;
     std::string_view header;
@@ -51,27 +52,31 @@ void ApplyTransitiveIncludes(const RuleInput& input, RuleOutput* output) {
                                             {"adjacent_difference", "adjacent_difference"},
                                             {"inner_product", "inner_product"}}};
   const SourceFile& source = input.source;
-  size_t first = source.size();  // the # of the first include of Thrust's
+  ThrustIncludes result;
+  result.first = source.size();
   std::set<std::string> included;
-  std::set<std::string> needed;
   for (size_t i = 2; i < source.size(); ++i) {
     if (input.IsDead(i)) continue;
     const std::string_view text = source.Text(i);
     if (source.tokens()[i].kind == TokenKind::kHeaderName && text.substr(0, 8) == "<thrust/") {
-      if (first == source.size()) first = i - 2;
+      if (result.first == source.size()) result.first = i - 2;
       included.emplace(text);
     } else if (source.IsIdentifier(i) && source.Is(i - 1, "::") && source.Is(i - 2, "thrust")) {
       for (const Name& name : kNames) {
-        if (text == name.name) needed.insert("<thrust/" + std::string(name.header) + ".h>");
+        if (text == name.name) result.missing.insert("<thrust/" + std::string(name.header) + ".h>");
       }
     }
   }
-  if (first == source.size()) return;
+  if (result.first == source.size()) result.missing.clear();
+  for (const std::string& header : included) result.missing.erase(header);
+  return result;
+}
+
+void ApplyTransitiveIncludes(const RuleInput& input, RuleOutput* output) {
+  const ThrustIncludes includes = FindThrustIncludes(input);
   std::string lines;
-  for (const std::string& header : needed) {
-    if (included.count(header) == 0) lines += "#include " + header + "\n";
-  }
-  if (!lines.empty()) output->Insert(source.tokens()[first].begin, lines);
+  for (const std::string& header : includes.missing) lines += "#include " + header + "\n";
+  if (!lines.empty()) output->Insert(input.source.tokens()[includes.first].begin, lines);
 }
 
 }  // namespace portolan
