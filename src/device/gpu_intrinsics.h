@@ -6,7 +6,6 @@
 //   struct RowSum {
 //     static constexpr const char* kName = "row_sum";
 //     static constexpr int kThreads = 256;           // work-items a block
-//     static constexpr int kWavesPerSimd = 4;        // what the register budget must allow (see kernels/*/budget.csv)
 //     struct Shared { SharedArray<float, 8> partial; };   // or: using Shared = NoShared;
 //     const float* in;                               // [rows, 256]
 //     float* out;                                    // [rows]
@@ -49,6 +48,15 @@
 #endif
 
 namespace portolan::device::PORTOLAN_BACKEND {
+
+// What the back ends provide (their headers have the signatures; `where` is the call's place, filled in by itself):
+//   ThreadIndex() BlockIndex() BlockCount()      own place in a one-dimensional launch
+//   SharedArray<T, n>                            [i], LoadVec<w>(i), StoreVec<w>(i, vec), AtomicAdd(i, x)
+//   SyncBlock() SyncWave<lanes>()                barriers; both order shared memory
+//   AtomicAdd(p, x) DeviceFence()                global memory, device-wide
+//   LoadVec<w>(p) StoreVec(p, vec)               up to 16 bytes at once, aligned to their width
+//   Exp Log Sqrt Floor Erf                       fp32
+// and on the host: Launch(stream, blocks, kernel), Scratch<T>(stream, count), CopyToHost, CopyToDevice.
 
 PORTOLAN_DEVICE inline int LaneIndex() { return ThreadIndex() % kWaveSize; }
 PORTOLAN_DEVICE inline int WaveIndex() { return ThreadIndex() / kWaveSize; }
@@ -108,7 +116,18 @@ PORTOLAN_DEVICE T WaveMax(T value, PORTOLAN_CALL_SITE) {
   return value;
 }
 
-// Scratch for BlockSum: one element a wave.
+// Sum over the lanes of the wave up to and including the own.
+template <typename T>
+PORTOLAN_DEVICE T WavePrefixSum(T value, PORTOLAN_CALL_SITE) {
+  for (int distance = 1; distance < kWaveSize; distance *= 2) {
+    const bool has = LaneIndex() >= distance;
+    const T before = Shuffle(value, has ? LaneIndex() - distance : LaneIndex(), where);
+    if (has) value += before;
+  }
+  return value;
+}
+
+// Scratch for BlockSum and BlockPrefixSum: one element a wave.
 template <typename T, int kThreads>
 struct BlockSumScratch {
   static constexpr int kWaves = (kThreads + kWaveSize - 1) / kWaveSize;
@@ -130,6 +149,29 @@ PORTOLAN_DEVICE T BlockSum(T value, BlockSumScratch<T, kThreads>& scratch, PORTO
   }
   SyncBlock(where);
   return sum;
+}
+
+template <typename T>
+struct Prefix {
+  T before;  // sum over the work-items with a smaller index
+  T total;   // sum over the block
+};
+
+// Prefix sums over the block. Two block barriers; the scratch may be used again afterwards.
+template <typename T, int kThreads>
+PORTOLAN_DEVICE Prefix<T> BlockPrefixSum(T value, BlockSumScratch<T, kThreads>& scratch, PORTOLAN_CALL_SITE) {
+  static_assert(kThreads % kWaveSize == 0, "the last wave must be full");
+  const T upto = WavePrefixSum(value, where);
+  if (LaneIndex() == kWaveSize - 1) scratch.partial[WaveIndex()] = upto;
+  SyncBlock(where);
+  Prefix<T> prefix = {upto - value, T{}};
+  for (int wave = 0; wave < BlockSumScratch<T, kThreads>::kWaves; ++wave) {
+    const T partial = scratch.partial[wave];
+    if (wave < WaveIndex()) prefix.before += partial;
+    prefix.total += partial;
+  }
+  SyncBlock(where);
+  return prefix;
 }
 
 }  // namespace portolan::device::PORTOLAN_BACKEND

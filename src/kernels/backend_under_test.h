@@ -1,7 +1,10 @@
 #pragma once
 
-// The namespace whose kernels a test calls: the build of a test for another backend defines PORTOLAN_TEST_BACKEND.
-#ifndef PORTOLAN_TEST_BACKEND
+// The namespace whose kernels a test calls: the build of a test for another backend defines PORTOLAN_TEST_BACKEND (its
+// gpu bodies; PORTOLAN_BACKEND is the same name), for example emu64.
+#ifdef PORTOLAN_TEST_BACKEND
+#include "kernels/gpu_kernels.h"
+#else
 #define PORTOLAN_TEST_BACKEND cpu
 #endif
 

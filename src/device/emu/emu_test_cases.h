@@ -409,7 +409,7 @@ struct Sums {
   struct Shared {
     BlockSumScratch<float, kThreads> scratch;
   };
-  float* out;  // [4, 192]
+  float* out;  // [6, 192]
   PORTOLAN_DEVICE void operator()(Shared& shared) const {
     const int thread = ThreadIndex();
     const float value = static_cast<float>(thread);
@@ -417,11 +417,14 @@ struct Sums {
     out[192 + thread] = WaveMax(value);
     out[384 + thread] = BlockSum(value, shared.scratch) + BlockSum(1.0f, shared.scratch);
     out[576 + thread] = ShuffleXor<1>(value);
+    const auto prefix = BlockPrefixSum(value, shared.scratch);
+    out[768 + thread] = prefix.before;
+    out[960 + thread] = prefix.total;
   }
 };
 
 TEST(PORTOLAN_EMU_SUITE, SumsOfGroupsWavesAndBlocks) {
-  std::vector<float> out(768);
+  std::vector<float> out(1152);
   FaultRecorder recorder;
   Launch(Stream{}, 1, Sums{out.data()});
   EXPECT_EQ(Text(recorder.faults()), "");
@@ -431,6 +434,10 @@ TEST(PORTOLAN_EMU_SUITE, SumsOfGroupsWavesAndBlocks) {
   EXPECT_EQ(out[192 + 191], 191);
   EXPECT_EQ(out[384 + 77], 191 * 192 / 2 + 192);
   EXPECT_EQ(out[576 + 6], 7);
+  for (int thread : {0, 1, 31, 32, 63, 64, 100, 191}) {
+    EXPECT_EQ(out[768 + thread], static_cast<float>(thread * (thread - 1) / 2)) << thread;
+    EXPECT_EQ(out[960 + thread], 191 * 192 / 2);
+  }
 }
 
 // The speed that tests of kernels rest on: simple work-items, and lanes in wave operations, a second.

@@ -3,20 +3,22 @@
 // Included by device/gpu_intrinsics.h only, which says what everything means. Here: waves of PORTOLAN_EMU_WAVE lanes on
 // the CPU.
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/check.h"
 #include "device/emu/emulator.h"
 #include "device/emu/shared_array.h"
+#include "device/host_device.h"
 #include "device/stream.h"
 #include "device/vec.h"
 
 #define PORTOLAN_DEVICE
-#define PORTOLAN_HOST_DEVICE
 #define PORTOLAN_CALL_SITE ::portolan::device::emu::SourceLine where = ::portolan::device::emu::SourceLine::Here()
 
 namespace portolan::device::PORTOLAN_BACKEND {
@@ -87,7 +89,27 @@ void StoreVec(T* address, const Vec<T, kWidth>& vec, PORTOLAN_CALL_SITE) {
 inline float Exp(float x) { return std::exp(x); }
 inline float Log(float x) { return std::log(x); }
 inline float Sqrt(float x) { return std::sqrt(x); }
-inline float Rint(float x) { return std::nearbyint(x); }
+inline float Floor(float x) { return std::floor(x); }
+inline float Erf(float x) { return std::erf(x); }
+
+// Scratch memory of the device for the launches that follow.
+template <typename T>
+class Scratch {
+ public:
+  Scratch(Stream, int64_t count) : data_(static_cast<size_t>(count)) {}
+  T* data() { return data_.data(); }
+
+ private:
+  std::vector<T> data_;
+};
+template <typename T>
+void CopyToHost(Stream, const T* from, int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
+template <typename T>
+void CopyToDevice(Stream, const T* from, int64_t count, T* to) {
+  std::copy_n(from, count, to);
+}
 
 template <typename Kernel>
 void Launch(Stream, int64_t blocks, const Kernel& kernel) {

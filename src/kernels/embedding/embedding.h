@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "device/host_device.h"
+
 // Table-batched embedding lookup, and its backward pass fused with the optimizer.
 //
 // Bags: feature f of sample b owns the lookups offsets[f * batch + b] to offsets[f * batch + b + 1] (the layout of
@@ -15,7 +17,7 @@ enum class RowFormat : int32_t {
   kInt8,  // fp32 scale, fp32 bias, then one byte a column: value = scale * byte + bias
 };
 // Bytes from one row to the next: dim elements; kInt8: 8 + dim, rounded up to a multiple of 8.
-inline int64_t RowBytes(RowFormat format, int64_t dim) {
+PORTOLAN_HOST_DEVICE inline int64_t RowBytes(RowFormat format, int64_t dim) {
   if (format == RowFormat::kInt8) return 8 + (dim + 7) / 8 * 8;
   return dim * (format == RowFormat::kFp32 ? 4 : 2);
 }
@@ -25,7 +27,7 @@ enum class BagPooling : int32_t { kSum, kMean, kNone };
 enum class RowOptimizer : int32_t { kSgd, kAdagrad, kRowwiseAdagrad, kAdam, kRowwiseAdam };
 // fp32 values of optimizer state a row: 0, dim (sum of squares), 1 (sum of mean squares), 2 dim (m, then v), dim + 1
 // (m, then one v).
-inline int64_t RowStateFloats(RowOptimizer optimizer, int64_t dim) {
+PORTOLAN_HOST_DEVICE inline int64_t RowStateFloats(RowOptimizer optimizer, int64_t dim) {
   switch (optimizer) {
     case RowOptimizer::kSgd:
       return 0;
