@@ -2,9 +2,12 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "commands.h"
+#include "compile_report.h"
 #include "porting/port.h"
+#include "porting/process.h"
 #include "porting/report.h"
 #include "porting_options.h"
 
@@ -19,9 +22,9 @@ struct Options {
 void PrintCounts(const PortReport& report, const PortTarget& target) {
   std::map<std::string, std::array<int, 3>> kinds;
   for (const Finding& finding : report.findings) ++kinds[finding.kind][static_cast<size_t>(finding.level)];
-  fmt::print("\n{} files for {} ({}, ROCm {}.{}): {} errors, {} warnings, {} notes\n", report.files_read, target.gfx,
-             target.accelerator_name, target.rocm / 100, target.rocm % 100,
-             CountFindings(report.findings, FindingLevel::kError),
+  fmt::print("\n{} {} for {} ({}, ROCm {}.{}): {} errors, {} warnings, {} notes\n", report.files_read,
+             report.files_read == 1 ? "file" : "files", target.gfx, target.accelerator_name, target.rocm / 100,
+             target.rocm % 100, CountFindings(report.findings, FindingLevel::kError),
              CountFindings(report.findings, FindingLevel::kWarning),
              CountFindings(report.findings, FindingLevel::kNote));
   for (const auto& [kind, counts] : kinds) {
@@ -32,11 +35,24 @@ void PrintCounts(const PortReport& report, const PortTarget& target) {
 
 Result<int> RunAudit(const GlobalOptions& global, const Options& options) {
   PORTOLAN_ASSIGN_OR_RETURN(const PortTarget target, ReadTarget(global, options.porting));
-  PORTOLAN_ASSIGN_OR_RETURN(const PortReport report,
-                            Port({options.porting.input, "", HipIncludeDirectory(options.porting)}, target));
-  PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target));
+  // To compile, a port is made in a work folder that goes afterwards.
+  std::optional<TemporaryFolder> folder;
+  if (options.porting.compile) {
+    folder.emplace();
+    if (folder->path().empty()) return MakeError(ErrorCode::kIo, "cannot make a work folder in $TMPDIR or /tmp");
+  }
+  PORTOLAN_ASSIGN_OR_RETURN(
+      PortReport report,
+      Port({options.porting.input, folder ? folder->path() : "", HipIncludeDirectory(options.porting)}, target));
+  const std::vector<Finding> found = report.findings;
+  std::optional<CompileReport> compiled;
+  if (folder) {
+    PORTOLAN_ASSIGN_OR_RETURN(compiled, CompilePorted(options.porting, report.output_root, target, &report));
+  }
+  PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target, compiled ? &*compiled : nullptr));
   if (global.json_path != "-") {
-    PrintFindings(report.findings);
+    PrintFindings(found);
+    if (compiled) PrintCompileReport(*compiled, target);
     PrintCounts(report, target);
   }
   return options.check && CountFindings(report.findings, FindingLevel::kError) > 0 ? 1 : 0;

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "commands.h"
+#include "compile_report.h"
 #include "porting/compat.h"
 #include "porting/report.h"
 #include "porting/shim.h"
@@ -139,12 +140,20 @@ Result<int> RunPort(const GlobalOptions& global, const Options& options) {
   }
   if (options.shim_only) return RunShim(global, options);
   PORTOLAN_ASSIGN_OR_RETURN(const PortTarget target, ReadTarget(global, options.porting));
-  PORTOLAN_ASSIGN_OR_RETURN(const PortReport report,
+  PORTOLAN_ASSIGN_OR_RETURN(PortReport report,
                             Port({options.porting.input, options.in_place ? options.porting.input : options.output,
                                   HipIncludeDirectory(options.porting)},
                                  target));
-  PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target));
+  if (!options.porting.compile) {
+    PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target, nullptr));
+    if (global.json_path != "-") PrintSummary(report, options, target);
+    return 0;
+  }
   if (global.json_path != "-") PrintSummary(report, options, target);
+  PORTOLAN_ASSIGN_OR_RETURN(const CompileReport compiled,
+                            CompilePorted(options.porting, report.output_root, target, &report));
+  PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target, &compiled));
+  if (global.json_path != "-") PrintCompileReport(compiled, target);
   return 0;
 }
 

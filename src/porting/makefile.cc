@@ -1,47 +1,10 @@
-#include <array>
+#include <algorithm>
 
+#include "porting/build_words.h"
 #include "porting/port.h"
 
 namespace portolan {
 namespace {
-
-struct Word {
-  std::string_view cuda;
-  std::string_view hip;
-};
-
-// Whole words of a Makefile. An empty word is taken away.
-constexpr std::array<Word, 31> kWords = {{{"nvcc", "hipcc"},
-                                          {"$(CUDA_PATH)/bin/nvcc", "hipcc"},
-                                          {"--use_fast_math", "-ffast-math"},
-                                          {"-use_fast_math", "-ffast-math"},
-                                          {"-rdc=true", "-fgpu-rdc"},
-                                          {"--relocatable-device-code=true", "-fgpu-rdc"},
-                                          {"-dc", "-fgpu-rdc -c"},
-                                          {"--fmad=false", "-ffp-contract=off"},
-                                          {"-fmad=false", "-ffp-contract=off"},
-                                          {"--fmad=true", "-ffp-contract=fast"},
-                                          {"-fmad=true", "-ffp-contract=fast"},
-                                          {"--expt-relaxed-constexpr", ""},
-                                          {"--expt-extended-lambda", ""},
-                                          {"-expt-extended-lambda", ""},
-                                          {"--extended-lambda", ""},
-                                          {"-extended-lambda", ""},
-                                          {"-lineinfo", "-gline-tables-only"},
-                                          {"--generate-line-info", "-gline-tables-only"},
-                                          {"-Xcompiler", ""},
-                                          {"--compiler-options", ""},
-                                          {"-lcublas", "-lhipblas"},
-                                          {"-lcublasLt", "-lhipblaslt"},
-                                          {"-lcurand", "-lhiprand"},
-                                          {"-lcusparse", "-lhipsparse"},
-                                          {"-lcufft", "-lhipfft"},
-                                          {"-lcusolver", "-lhipsolver"},
-                                          {"-lcudart", "-lamdhip64"},
-                                          {"-lcuda", "-lamdhip64"},
-                                          {"-lnccl", "-lrccl"},
-                                          {"-lnvToolsExt", "-lroctx64"},
-                                          {"-lcudadevrt", ""}}};
 
 // Flags that take the next word with them.
 bool TakesNext(std::string_view word) { return word == "-gencode" || word == "-Xptxas" || word == "--ptxas-options"; }
@@ -89,10 +52,8 @@ std::string PortLine(std::string_view line, std::string_view gfx) {
     } else if (StartsWith(word, "-Xcompiler=") || StartsWith(word, "--compiler-options=")) {
       replacement = word.substr(word.find('=') + 1);
     } else {
-      for (const Word& known : kWords) {
-        if (word == known.cuda) replacement = known.hip;
-      }
-      if (word.size() > 5 && word.substr(word.size() - 5) == "/nvcc") replacement = "hipcc";
+      std::string_view hip;
+      if (FindHipWord(word, &hip)) replacement = hip;
     }
     // A word that goes takes the blanks before it along, but not a recipe's tab.
     if (replacement.empty() && head.empty() && result.empty() && !blanks.empty())

@@ -71,7 +71,66 @@ constexpr std::array<Prefix, 25> kPrefixes = {{
     {"cu", "hip", true},
 }};
 
+// Enumerators of the driver interface that HIP spells in its runtime's way (CU_EVENT_DEFAULT, hipEventDefault), longest
+// first, and those that keep their capitals.
+struct Family {
+  std::string_view cuda;
+  std::string_view hip;
+  bool camel;
+};
+constexpr std::array<Family, 27> kFamilies = {{
+    {"CU_DEVICE_ATTRIBUTE_", "hipDeviceAttribute", true},
+    {"CUDA_ERROR_", "hipError", true},
+    {"CU_EVENT_", "hipEvent", true},
+    {"CU_STREAM_", "hipStream", true},
+    {"CU_LIMIT_", "hipLimit", true},
+    {"CU_MEMORYTYPE_", "hipMemoryType", true},
+    {"CU_MEMPOOL_ATTR_", "hipMemPoolAttr", true},
+    {"CU_MEM_ADVISE_", "hipMemAdvise", true},
+    {"CU_MEM_ATTACH_", "hipMemAttach", true},
+    {"CU_MEM_RANGE_ATTRIBUTE_", "hipMemRangeAttribute", true},
+    {"CU_MEM_ACCESS_FLAGS_", "hipMemAccessFlags", true},
+    {"CU_MEM_ALLOCATION_", "hipMemAllocation", true},
+    {"CU_MEM_HANDLE_TYPE_", "hipMemHandleType", true},
+    {"CU_MEM_LOCATION_TYPE_", "hipMemLocationType", true},
+    {"CU_MEM_OPERATION_TYPE_", "hipMemOperationType", true},
+    {"CU_ACCESS_PROPERTY_", "hipAccessProperty", true},
+    {"CU_GRAPH_NODE_TYPE_", "hipGraphNodeType", true},
+    {"CU_GRAPHICS_REGISTER_FLAGS_", "hipGraphicsRegisterFlags", true},
+    {"CU_FUNC_CACHE_PREFER_", "hipFuncCachePrefer", true},
+    {"CU_EXTERNAL_MEMORY_HANDLE_TYPE_", "hipExternalMemoryHandleType", true},
+    {"CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_", "hipExternalSemaphoreHandleType", true},
+    {"CU_OCCUPANCY_", "hipOccupancy", true},
+    {"CU_COMPUTEMODE_", "hipComputeMode", true},
+    {"CU_POINTER_ATTRIBUTE_", "HIP_POINTER_ATTRIBUTE_", false},
+    {"CU_FUNC_ATTRIBUTE_", "HIP_FUNC_ATTRIBUTE_", false},
+    {"CU_RES_VIEW_FORMAT_", "HIP_RES_VIEW_FORMAT_", false},
+    {"CU_AD_FORMAT_", "HIP_AD_FORMAT_", false},
+}};
+
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+
+// MAX_TEXTURE2D_WIDTH is MaxTexture2DWidth: a letter behind a digit stays a capital, HIP says Max and MultiProcessor.
+std::string CamelCase(std::string_view words) {
+  std::string result;
+  bool capital = true;
+  for (const char c : words) {
+    if (c == '_') {
+      capital = true;
+      continue;
+    }
+    const bool digit = !result.empty() && result.back() >= '0' && result.back() <= '9';
+    result.push_back(capital || digit || !IsUpper(c) ? c : static_cast<char>(c - 'A' + 'a'));
+    capital = false;
+  }
+  const auto replace = [&result](std::string_view from, std::string_view to) {
+    const size_t at = result.find(from);
+    if (at != std::string::npos) result.replace(at, from.size(), to);
+  };
+  replace("Maximum", "Max");
+  replace("PerMultiprocessor", "PerMultiProcessor");
+  return result;
+}
 
 }  // namespace
 
@@ -83,6 +142,18 @@ NameMapping MapName(std::string_view cuda) {
     if (cuda.substr(0, prefix.cuda.size()) != prefix.cuda || cuda.size() == prefix.cuda.size()) continue;
     if (prefix.upper_next && !IsUpper(cuda[prefix.cuda.size()])) continue;
     return {NameFate::kMapped, std::string(prefix.hip) + std::string(cuda.substr(prefix.cuda.size()))};
+  }
+  for (const Family& family : kFamilies) {
+    if (cuda.substr(0, family.cuda.size()) != family.cuda || cuda.size() == family.cuda.size()) continue;
+    const std::string_view rest = cuda.substr(family.cuda.size());
+    return {NameFate::kMapped, std::string(family.hip) + (family.camel ? CamelCase(rest) : std::string(rest))};
+  }
+  // CUdevice_attribute_enum and CUmemLocation_st are the tags of CUdevice_attribute and CUmemLocation.
+  for (const std::string_view tag : {"_enum", "_st", "_v1", "_v2"}) {
+    if (cuda.substr(0, 2) != "CU" || cuda.size() <= tag.size() || cuda.substr(cuda.size() - tag.size()) != tag)
+      continue;
+    const auto it = Names().find(cuda.substr(0, cuda.size() - tag.size()));
+    if (it != Names().end()) return {it->second.fate, std::string(it->second.hip)};
   }
   return {};
 }

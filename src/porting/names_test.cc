@@ -25,6 +25,19 @@ TEST(MapName, KnowsTheExceptions) {
   EXPECT_EQ(MapName("cudaGraphConditionalHandleCreate").fate, NameFate::kUnavailable);
 }
 
+// HIP 6.3 declares each of these.
+TEST(MapName, SpellsTheDriversEnumeratorsInTheRuntimesWay) {
+  EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH").text, "hipDeviceAttributeMaxTexture2DWidth");
+  EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR").text,
+            "hipDeviceAttributeMaxThreadsPerMultiProcessor");
+  EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_CLOCK_RATE").text, "hipDeviceAttributeClockRate");
+  EXPECT_EQ(MapName("CUDA_ERROR_ILLEGAL_ADDRESS").text, "hipErrorIllegalAddress");
+  EXPECT_EQ(MapName("CU_EVENT_BLOCKING_SYNC").text, "hipEventBlockingSync");
+  EXPECT_EQ(MapName("CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL").text, "HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL");
+  EXPECT_EQ(MapName("CUmemLocation_st").text, "hipMemLocation");
+  EXPECT_EQ(MapName("CU_CTX_SCHED_AUTO").text, "hipDeviceScheduleAuto");
+}
+
 TEST(MapName, LeavesEverythingElse) {
   for (const char* name : {"cuda", "cudaify", "cuda_helper", "CUDA_CHECK", "cube", "cu", "current", "ncclAllReduce",
                            "hipMalloc", "my_cudaMalloc", "CU_H", "cublas_handle"}) {

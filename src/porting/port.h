@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -41,6 +43,12 @@ struct PortOptions {
   PortMode mode = PortMode::kRewrite;
 };
 
+// A source that a compiler would be called with.
+struct PortedUnit {
+  std::string source;   // relative to the project
+  bool device = false;  // has kernels or launches, or is a .cu file: HIP; otherwise it is a host source that uses HIP
+};
+
 struct PortReport {
   int files_read = 0;                // sources and build files looked at
   int files_changed = 0;             // of them
@@ -49,9 +57,16 @@ struct PortReport {
   std::vector<Finding> findings;     // by file and place
   std::set<std::string> compat;
   bool checked_names = false;             // HIP headers were found
+  std::string output_root;                // the folder that was written to; empty for an audit
   std::vector<std::string> shim_files;    // kShim: files of the shim, below its folder
   std::vector<std::string> shim_changed;  // kShim: those of them that were written or taken away
   std::vector<std::string> shim_lacks;    // kCheckShim: "file:line:column: what the shim has not"
+
+  // For the check by compiling. A .cu file that another one includes is no unit of its own.
+  std::vector<PortedUnit> units;
+  std::vector<std::string> source_files;                                    // all sources and headers
+  std::map<std::string, std::set<long long>, std::less<>> launched_blocks;  // as in ProjectFacts
+  std::map<std::string, std::pair<std::string, Position>> kernels;          // name: file and place of its definition
 };
 
 // Ports or audits `options.input`. What cannot be read or understood is skipped and reported; an error is only an input

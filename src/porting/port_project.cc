@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "base/text.h"
+#include "porting/cmake_file.h"
 #include "porting/compat.h"
+#include "porting/job/job_rule.h"
 #include "porting/port.h"
 #include "porting/shim.h"
 
@@ -17,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class FileRole { kSource, kMakefile, kOther };
+enum class FileRole { kSource, kMakefile, kCMake, kJob, kOther };
 
 FileRole RoleOf(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -29,6 +31,8 @@ FileRole RoleOf(const fs::path& path) {
   }
   const std::string lower = LowerCase(name);
   if (extension == ".mk" || lower.substr(0, 8) == "makefile" || lower == "gnumakefile") return FileRole::kMakefile;
+  if (lower == "cmakelists.txt" || extension == ".cmake") return FileRole::kCMake;
+  if (JobFileKindOf(path.generic_string()) != JobFileKind::kNone) return FileRole::kJob;
   return FileRole::kOther;
 }
 
@@ -88,10 +92,9 @@ class Project {
       MakeShim();
     } else {
       for (const Loaded& file : sources_) PortOne(file);
-    }
-    if (Writes() && options_.mode == PortMode::kRewrite) {
+      CollectUnits();
       PortBuildFilesAndCopyTheRest();
-      WriteCompatHeader();
+      if (Writes()) WriteCompatHeader();
     }
     std::stable_sort(report_.findings.begin(), report_.findings.end(),
                      [](const Finding& a, const Finding& b) { return a.file < b.file; });
@@ -134,6 +137,7 @@ class Project {
     } else {
       output_root_ = output;
     }
+    report_.output_root = output_root_.string();
     fs::create_directories(output_root_, error);
     if (!fs::is_directory(output_root_, error)) {
       return MakeError(ErrorCode::kIo, fmt::format("cannot make the folder '{}'", output_root_.string()));
@@ -189,7 +193,9 @@ class Project {
         report_.skipped.push_back(relative.string() + ": not a regular file, or a broken link");
         continue;
       }
-      files_.push_back({relative, RoleOf(relative)});
+      // A .hip file is written for HIP already, and looked at only on the way to CUDA.
+      const bool hip = target_.to_cuda && relative.extension() == ".hip";
+      files_.push_back({relative, hip ? FileRole::kSource : RoleOf(relative)});
     }
     if (error) report_.skipped.push_back(root_.string() + ": " + error.message());
     std::sort(files_.begin(), files_.end(),
@@ -229,6 +235,7 @@ class Project {
     std::move(ported.findings.begin(), ported.findings.end(), std::back_inserter(report_.findings));
     report_.compat.insert(ported.compat.begin(), ported.compat.end());
     const bool changed = ported.text != file.source->text();
+    if (ported.text.find("<hip") != std::string::npos) uses_hip_.insert(file.relative.generic_string());
     report_.files_changed += changed ? 1 : 0;
     if (!Writes() || (in_place_ && !changed)) return;
     if (!WriteFile(OutputOf(file.relative), ported.text)) {
@@ -236,23 +243,72 @@ class Project {
     }
   }
 
+  void CollectUnits() {
+    std::set<std::string, std::less<>> included;
+    for (const Loaded& file : sources_) {
+      const SourceFile& source = *file.source;
+      for (size_t i = 1; i < source.size(); ++i) {
+        if (source.tokens()[i].kind != TokenKind::kString || !source.Is(i - 1, "include")) continue;
+        const std::string_view quoted = source.Text(i);
+        const std::string_view name = quoted.substr(1, quoted.size() - std::min<size_t>(2, quoted.size()));
+        included.emplace(name.substr(name.rfind('/') + 1));
+      }
+    }
+    for (const Loaded& file : sources_) {
+      const std::string name = file.relative.filename().string();
+      const std::string extension = file.relative.extension().string();
+      report_.source_files.push_back(file.relative.generic_string());
+      for (const DeviceFunction& function : file.source->device_functions()) {
+        if (!function.is_kernel) continue;
+        report_.kernels.emplace(
+            function.name, std::make_pair(file.relative.generic_string(),
+                                          file.source->PositionOf(file.source->tokens()[function.name_token].begin)));
+      }
+      if (extension != ".cu" && extension != ".cpp" && extension != ".cc" && extension != ".cxx" && extension != ".c") {
+        continue;
+      }
+      if (included.count(name) > 0) continue;
+      bool device = extension == ".cu" || !file.source->device_functions().empty();
+      for (size_t i = 0; i < file.source->size() && !device; ++i) {
+        device = file.source->Is(i, "<<<") && !file.source->IsIdentifier(i);
+      }
+      const bool hip = device || uses_hip_.count(file.relative.generic_string()) > 0;
+      if (!hip) continue;
+      const fs::path written = single_ && Writes() ? single_output_.filename() : file.relative;
+      report_.units.push_back({written.generic_string(), device});
+    }
+    report_.launched_blocks = facts_.launched_blocks;
+  }
+
+  // A build file or one of the job around it; false when it goes to the output as it is.
+  bool PortBuildFile(const ProjectFile& file) {
+    std::string text;
+    if (!ReadFile(root_ / file.relative, &text) || LooksBinary(text)) return false;
+    ++report_.files_read;
+    PortedBuildFile ported;
+    const std::string name = file.relative.generic_string();
+    if (file.role == FileRole::kMakefile) {
+      ported.text = PortMakefile(text, target_.gfx);
+    } else if (file.role == FileRole::kJob) {
+      AuditedJobFile job = AuditJobFile(JobFile(name, text, JobFileKindOf(name)), target_);
+      ported = {std::move(job.text), std::move(job.findings)};
+    } else {
+      ported = PortCMakeFile(name, text, target_);
+    }
+    std::move(ported.findings.begin(), ported.findings.end(), std::back_inserter(report_.findings));
+    if (!Writes() || ported.text == text) return false;
+    ++report_.files_changed;
+    if (!WriteFile(OutputOf(file.relative), ported.text)) {
+      report_.skipped.push_back(file.relative.string() + ": cannot be written");
+    }
+    return true;
+  }
+
   void PortBuildFilesAndCopyTheRest() {
     for (const ProjectFile& file : files_) {
       if (file.role == FileRole::kSource || file.relative.filename() == kCompatHeaderName) continue;
-      if (file.role == FileRole::kMakefile) {
-        std::string text;
-        if (ReadFile(root_ / file.relative, &text) && !LooksBinary(text)) {
-          ++report_.files_read;
-          const std::string ported = PortMakefile(text, target_.gfx);
-          report_.files_changed += ported != text ? 1 : 0;
-          if (in_place_ && ported == text) continue;
-          if (!WriteFile(OutputOf(file.relative), ported)) {
-            report_.skipped.push_back(file.relative.string() + ": cannot be written");
-          }
-          continue;
-        }
-      }
-      if (in_place_) continue;
+      if (file.role != FileRole::kOther && !target_.to_cuda && PortBuildFile(file)) continue;
+      if (in_place_ || !Writes()) continue;
       std::error_code error;
       const fs::path to = OutputOf(file.relative);
       fs::create_directories(to.parent_path(), error);
@@ -337,6 +393,7 @@ class Project {
   std::vector<Loaded> sources_;
   ProjectFacts facts_;
   HipDeclarations declarations_;
+  std::set<std::string> uses_hip_;  // sources that include one of its headers
   PortReport report_;
 };
 

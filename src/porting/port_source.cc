@@ -3,6 +3,7 @@
 
 #include "porting/compat.h"
 #include "porting/port.h"
+#include "porting/to_cuda.h"
 
 namespace portolan {
 namespace {
@@ -72,6 +73,7 @@ std::set<std::string_view> AssumedBuildMacros(const SourceFile& source) {
 
 PortedSource PortSource(const SourceFile& source, const ProjectFacts& project, const PortTarget& target,
                         const HipDeclarations& declarations, const std::string& compat_include) {
+  if (target.to_cuda) return PortSourceToCuda(source, project, target);
   const RuleInput input{source, project, target, declarations};
   RuleOutput output;
   for (const PortingRule& rule : AllPortingRules()) rule.apply(input, &output);

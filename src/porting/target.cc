@@ -29,10 +29,11 @@ Result<PortTarget> FindPortTarget(const Catalogue& catalogue, const std::string&
   const Accelerator* found = nullptr;
   std::vector<std::string> known;
   for (const auto& [id, accelerator] : catalogue.accelerators()) {
-    if (accelerator.isa.rfind("gfx", 0) != 0) {
+    const bool nvidia = accelerator.isa.rfind("sm_", 0) == 0;
+    if (!nvidia && accelerator.isa.rfind("gfx", 0) != 0) {
       if (id == name) {
         return MakeError(ErrorCode::kUnsupported,
-                         fmt::format("target '{}' is not an AMD accelerator: ports go from CUDA to HIP", name));
+                         fmt::format("target '{}' is neither AMD's nor NVIDIA's: ports go between CUDA and HIP", name));
       }
       continue;
     }
@@ -43,10 +44,15 @@ Result<PortTarget> FindPortTarget(const Catalogue& catalogue, const std::string&
     return MakeError(ErrorCode::kNotFound, fmt::format("unknown target '{}'; known: {}", name, Join(known, ", ")));
   }
   target.gfx = found->isa;
+  target.to_cuda = found->isa.rfind("sm_", 0) == 0;
   target.accelerator_id = found->id;
   target.accelerator_name = found->name;
   target.wave_size = found->wave_size;
   target.shared_memory_bytes = static_cast<int64_t>(found->shared_memory_per_unit.value);
+  target.fp32_flops = found->peak_matrix[DType::kFp32].value;
+  target.tf32_flops = found->peak_matrix[DType::kTf32].value;
+  target.bf16_flops = found->peak_matrix[DType::kBf16].value;
+  target.register_bytes = static_cast<int64_t>(found->registers_per_unit.value);
   return target;
 }
 

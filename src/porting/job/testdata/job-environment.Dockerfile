@@ -1,0 +1,3 @@
+ENV TORCH_CUDA_ARCH_LIST "8.0"  #! warning job-environment
+ENV NCCL_VERSION=2.20
+RUN ls $CUDA_HOME

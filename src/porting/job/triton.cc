@@ -1,0 +1,92 @@
+// Triton: a warp is a wave, of 64 lanes on CDNA; stages of a loop live in LDS; tensor memory accelerators, clusters and
+// warp specialisation are NVIDIA's. Sources: Triton's AMD back end (its options and passes), Triton's language
+// reference.
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "porting/job/rules.h"
+
+namespace portolan {
+namespace {
+
+constexpr int kThreadsOfABlock = 1024;  // the most that HIP launches
+constexpr int kStagesOfAmd = 2;         // what Triton's AMD back end takes when nothing is said
+
+bool UsesTriton(const JobFile& file) {
+  for (size_t i = 0; i < file.tokens().size(); ++i) {
+    if (file.Text(i) != "import" && file.Text(i) != "from") continue;
+    const std::string_view module = file.Text(i + 1);
+    if (module == "triton") return true;
+  }
+  return false;
+}
+
+// The constant behind "name ="; false for anything else.
+bool KeywordValue(const JobFile& file, size_t name, long long* value) {
+  const std::string_view before = name > 0 ? file.Text(name - 1) : std::string_view();
+  const std::string_view after = file.Text(name + 3);
+  return (before == "(" || before == ",") && file.Text(name + 1) == "=" && (after == "," || after == ")") &&
+         ParseInt64(std::string(file.Text(name + 2)), value);
+}
+
+}  // namespace
+
+void ApplyTriton(const JobInput& input, JobOutput* output) {
+  const JobFile& file = input.file;
+  const PortTarget& target = input.target;
+  if (!file.is_python() || !UsesTriton(file)) return;
+  for (size_t i = 0; i < file.tokens().size(); ++i) {
+    if (file.tokens()[i].kind != PythonTokenKind::kName) continue;
+    const std::string_view name = file.Text(i);
+    const uint32_t place = file.tokens()[i].begin;
+    long long value = 0;
+    const auto find = [&](FindingLevel level, std::string message, std::string action) {
+      output->Find(file, place, level, "triton", std::move(message), std::move(action));
+    };
+    if (name == "num_warps" && KeywordValue(file, i, &value) && value > 0 && value < 1 << 20) {
+      const long long threads = value * target.wave_size;
+      if (threads > kThreadsOfABlock) {
+        find(FindingLevel::kError,
+             fmt::format("num_warps={} is {} threads with waves of {}; a block has at most {}", value, threads,
+                         target.wave_size, kThreadsOfABlock),
+             fmt::format("num_warps={}", kThreadsOfABlock / target.wave_size));
+      } else if (value >= 8) {
+        find(FindingLevel::kNote,
+             fmt::format("num_warps={} is {} threads on {}, twice what it is with warps of 32", value, threads,
+                         target.gfx),
+             fmt::format("let the tuner try num_warps={} as well", value / 2));
+      }
+    } else if (name == "num_stages" && KeywordValue(file, i, &value) && value > kStagesOfAmd && value < 1 << 20) {
+      find(value >= 4 ? FindingLevel::kWarning : FindingLevel::kNote,
+           fmt::format("each of {} stages but one keeps its tiles in LDS, of which a block of {} has {} KiB", value,
+                       target.gfx, target.shared_memory_bytes / 1024),
+           fmt::format("num_stages={}, AMD's default, or let the tuner try it", kStagesOfAmd));
+    } else if (name == "num_ctas" && KeywordValue(file, i, &value) && value > 1) {
+      find(FindingLevel::kError, fmt::format("{} has no clusters of blocks", target.gfx), "num_ctas=1");
+    } else if ((name == "num_consumer_groups" || name == "num_buffers_warp_spec" || name == "maxnreg") &&
+               KeywordValue(file, i, &value)) {
+      find(FindingLevel::kError, fmt::format("'{}' is an option of Triton's NVIDIA back end alone", name),
+           "leave it out for AMD");
+    } else if (name == "warp_specialize" && file.Reads(i + 1, {"=", "True"})) {
+      find(FindingLevel::kWarning, fmt::format("{} has no warp specialisation: the loop runs as any other", target.gfx),
+           "measure the plain loop, with another tile");
+    } else if (name == "_experimental_descriptor_load" || name == "_experimental_descriptor_store" ||
+               name == "_experimental_make_tensor_descriptor" || name == "create_2d_tma_descriptor" ||
+               name == "create_1d_tma_descriptor") {
+      find(FindingLevel::kError, fmt::format("'{}' needs NVIDIA's tensor memory accelerator", name),
+           "tl.load and tl.store with pointers");
+    } else if ((name == "make_tensor_descriptor" || name == "TensorDescriptor") && file.Text(i + 1) == "(") {
+      find(FindingLevel::kNote,
+           fmt::format("{} has no tensor memory accelerator: the descriptor becomes plain loads", target.gfx),
+           "nothing; tune it again");
+    } else if (name == "inline_asm_elementwise") {
+      find(FindingLevel::kError, "the assembly is PTX", "Triton's own operations, or a version in AMDGPU assembly");
+    } else if (name == "extra" && file.Reads(i + 1, {".", "cuda"})) {
+      find(FindingLevel::kError, "triton.language.extra.cuda exists for NVIDIA alone",
+           "triton.language.extra.libdevice chooses by target");
+    }
+  }
+}
+
+}  // namespace portolan
