@@ -49,7 +49,7 @@ void PrintCompileReport(const CompileReport& report, const PortTarget& target) {
   }
   if (any) {
     fmt::print("{}",
-               WrapText("vgpr holds agpr; scratch in bytes a lane, lds in bytes a block, waves a SIMD of 8.", 0, 80));
+               WrapText("vgpr holds agpr; scratch: bytes a lane; lds: bytes a block; waves: of a SIMD's 8.", 0, 90));
   }
   if (guessed) {
     std::string names;
