@@ -63,10 +63,12 @@ const std::vector<Case>& Cases() {
 }
 
 constexpr const char* kPolicies[] = {
-    "}", ", policy: {missing: clamp, negative: clamp, bad_value: clamp, out_of_range: clamp, bad_line: clamp}}",
+    "}",
+    ", policy: {missing: clamp, negative: clamp, bad_value: clamp, out_of_range: clamp, bad_line: clamp}}",
     ", policy: {missing: skip, negative: skip, bad_value: skip, out_of_range: skip, bad_line: skip}}",
-    ", policy: {missing: clamp, negative: clamp, bad_value: skip, out_of_range: clamp, bad_line: skip},"
-    " eval_fraction: 0.4}"};
+    ", eval_fraction: 0.4, policy: {missing: clamp, negative: clamp, bad_value: skip, out_of_range: clamp, bad_line: "
+    "skip}}",
+};
 
 void Check(const Batch& batch, const BatchSchema& schema) {
   const int64_t bags = batch.size * std::ssize(schema.features);
