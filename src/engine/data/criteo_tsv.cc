@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "engine/data/shown_field.h"
@@ -29,10 +31,12 @@ class CriteoTsv : public SampleSource {
       : SampleSource(std::move(policies)), lines_(std::move(lines)), options_(options) {
     for (const BatchSchema::Feature& feature : schema.features) ids_.emplace_back(options.ids, feature.rows);
     for (uint32_t x = 0; x < kTabulatedLogs; ++x) logs_[x] = Transformed(options.transform, static_cast<float>(x));
-    missing_ok_ = true;
-    for (int column = DenseColumn(0); column < CategoryColumn(kCriteoCategories); ++column) {
-      missing_ok_ &= policies_.Action(column, FieldProblem::kMissing) == PolicyAction::kClamp;
+    usual_ = options.ids == IdRule::kModulo && options.transform == DenseTransform::kLog1p;
+    for (int64_t i = 0; i < kCriteoDense; ++i) usual_ &= Clamps(DenseColumn(i), FieldProblem::kNegative);
+    for (int i = 0; i < kCriteoDense + kCriteoCategories; ++i) {
+      usual_ &= Clamps(DenseColumn(i), FieldProblem::kMissing);
     }
+    for (const IdMap& map : ids_) usual_ &= map.rows() <= std::numeric_limits<uint32_t>::max();
   }
 
   Bags bags() const override { return Bags::kOneEach; }
@@ -48,6 +52,7 @@ class CriteoTsv : public SampleSource {
       Result<int64_t> parsed = ParseLines(text, end, rows);
       for (int i = 0; i < kCriteoDense + kCriteoCategories; ++i) {
         policies_.CountClamped(DenseColumn(i), FieldProblem::kMissing, std::exchange(missing_[i], 0));
+        policies_.CountClamped(DenseColumn(i), FieldProblem::kNegative, std::exchange(negative_[i], 0));
       }
       if (!parsed) return tl::make_unexpected(std::move(parsed).error());
       lines_.Advance(*parsed);
@@ -76,8 +81,15 @@ class CriteoTsv : public SampleSource {
         }
       }
       const char* next = ends[kFields - 1] + 1;
+      whole = whole && *ends[kFields - 1] == '\n';
+      if (whole && usual_ && ParseUsual(at, ends, rows)) {
+        ++rows->size;
+        policies_.CountSample();
+        at = next;
+        continue;
+      }
       Result<RowOutcome> outcome = RowOutcome::kKept;
-      if (whole && ends[kFields - 1][0] == '\n') {
+      if (whole) {
         if (ends[kFields - 1][-1] == '\r') --ends[kFields - 1];
         outcome = ParseRow(at, ends, at - text.data(), rows);
       } else {
@@ -131,50 +143,67 @@ class CriteoTsv : public SampleSource {
     return ParseRow(begin, ends, ahead, rows);
   }
 
-  // Writes the row after the last of `rows`; `ahead` is the line's place, for messages.
-  Result<RowOutcome> ParseRow(const char* begin, const Ends& ends, int64_t ahead, SampleRows* rows) {
+  bool Clamps(int column, FieldProblem problem) const {
+    return policies_.Action(column, problem) == PolicyAction::kClamp;
+  }
+
+  // Writes the row after the last of `rows` when it holds nothing that needs a decision, which is nearly always: one
+  // label, numbers of up to 8 digits, categories of 8, missing fields and negative counts where these are clamped.
+  // Otherwise returns false and counts nothing. Few branches: the lengths of the fields are as good as random.
+  bool ParseUsual(const char* begin, const Ends& ends, SampleRows* rows) {
     float* const dense = rows->dense.data() + rows->size * kCriteoDense;
     int64_t* const ids = rows->ids.data() + rows->size * kCriteoCategories;
-    if (ends[0] - begin == 1 && (*begin == '0' || *begin == '1')) {
-      rows->labels[rows->size] = static_cast<float>(*begin - '0');
-    } else {
-      rows->labels[rows->size] = 0;
-      PORTOLAN_ASSIGN_OR_RETURN(const RowOutcome outcome,
-                                BadLabel({begin, static_cast<size_t>(ends[0] - begin)}, ahead));
-      if (outcome == RowOutcome::kSkipped) return outcome;
-    }
+    bool usual = ends[0] - begin == 1 && (*begin == '0' || *begin == '1');
+    rows->labels[rows->size] = static_cast<float>(*begin - '0');
+    uint64_t missing = 0, negative = 0;  // a bit a column
     const char* field = ends[0] + 1;
     for (int64_t i = 0; i < kCriteoDense; ++i) {
       const char* const end = ends[1 + i];
-      const int64_t length = end - field;
+      const bool minus = *field == '-';
+      const int64_t length = end - field - static_cast<int64_t>(minus);
+      missing |= static_cast<uint64_t>(end == field) << i;
+      negative |= static_cast<uint64_t>(minus) << i;
+      if (length > 8) return false;
       uint32_t x = 0;
-      if (length <= 8 && ParseDigits(end, length, &x) && (length > 0 || missing_ok_)) {
-        missing_[i] += length == 0;
-        dense[i] = x < kTabulatedLogs ? logs_[x] : Transformed(options_.transform, static_cast<float>(x));
-      } else {
-        PORTOLAN_ASSIGN_OR_RETURN(const RowOutcome outcome,
-                                  UnusualDense({field, static_cast<size_t>(length)}, i, ahead, dense + i));
-        if (outcome == RowOutcome::kSkipped) return outcome;
-      }
+      usual &= ParseDigits(end, length, &x);
+      usual &= !minus || x != 0;  // "-" and "-0" are for ParseDense
+      x = minus ? 0 : x;
+      dense[i] = x < kTabulatedLogs ? logs_[x] : Transformed(DenseTransform::kLog1p, static_cast<float>(x));
       field = end + 1;
     }
     for (int64_t i = 0; i < kCriteoCategories; ++i) {
       const char* const end = ends[1 + kCriteoDense + i];
-      const int64_t length = end - field;
+      const uint64_t empty = end == field;
+      missing |= empty << (kCriteoDense + i);
       uint32_t category = 0;
-      if (length == 8 && ParseHex8(field, &category) && options_.ids == IdRule::kModulo) {
-        ids[i] = ids_[i].Modulo32(category);
-      } else if (length == 0 && missing_ok_) {
-        ++missing_[kCriteoDense + i];
-        ids[i] = 0;
-      } else {
-        PORTOLAN_ASSIGN_OR_RETURN(const RowOutcome outcome,
-                                  UnusualCategory({field, static_cast<size_t>(length)}, i, ahead, ids + i));
-        if (outcome == RowOutcome::kSkipped) return outcome;
-      }
+      const bool digits = ParseHex8(field, &category);
+      usual &= (digits & (end - field == 8)) | (empty != 0);
+      category &= static_cast<uint32_t>(empty) - 1;  // no bit of it when empty
+      ids[i] = ids_[i].Modulo32(category);
       field = end + 1;
     }
-    return RowOutcome::kKept;
+    if (!usual) return false;
+    for (; missing != 0; missing &= missing - 1) ++missing_[std::countr_zero(missing)];
+    for (; negative != 0; negative &= negative - 1) ++negative_[std::countr_zero(negative)];
+    return true;
+  }
+
+  // Writes the row after the last of `rows`, field by field; `ahead` is the line's place, for messages.
+  Result<RowOutcome> ParseRow(const char* begin, const Ends& ends, int64_t ahead, SampleRows* rows) {
+    const auto field = [&](int64_t i) {
+      const char* const start = i == 0 ? begin : ends[i - 1] + 1;
+      return std::string_view(start, static_cast<size_t>(ends[i] - start));
+    };
+    PORTOLAN_ASSIGN_OR_RETURN(RowOutcome outcome, ParseLabel(field(0), ahead, &rows->labels[rows->size]));
+    for (int64_t i = 0; outcome == RowOutcome::kKept && i < kCriteoDense; ++i) {
+      PORTOLAN_ASSIGN_OR_RETURN(outcome,
+                                ParseDense(field(1 + i), i, ahead, &rows->dense[rows->size * kCriteoDense + i]));
+    }
+    for (int64_t i = 0; outcome == RowOutcome::kKept && i < kCriteoCategories; ++i) {
+      PORTOLAN_ASSIGN_OR_RETURN(outcome, ParseCategory(field(1 + kCriteoDense + i), i, ahead,
+                                                       &rows->ids[rows->size * kCriteoCategories + i]));
+    }
+    return outcome;
   }
 
   // What the policy says about a field; kKept: the caller uses the nearest value.
@@ -191,12 +220,14 @@ class CriteoTsv : public SampleSource {
     return lines_.ErrorAt(ahead, ErrorCode::kParse, policies_.Name(column), ProblemText(problem, field, accepted));
   }
 
-  Result<RowOutcome> BadLabel(std::string_view field, int64_t ahead) {
+  Result<RowOutcome> ParseLabel(std::string_view field, int64_t ahead, float* label) {
+    *label = field == "1" ? 1.0F : 0.0F;
+    if (field == "0" || field == "1") return RowOutcome::kKept;
     const FieldProblem problem = field.empty() ? FieldProblem::kMissing : FieldProblem::kBadValue;
     return Judge(kLabelColumn, problem, field, ahead, "0 or 1");
   }
 
-  Result<RowOutcome> UnusualDense(std::string_view field, int64_t i, int64_t ahead, float* value) {
+  Result<RowOutcome> ParseDense(std::string_view field, int64_t i, int64_t ahead, float* value) {
     const int column = DenseColumn(i);
     const char* kAccepted = "a whole number of 64 bits";
     *value = Transformed(options_.transform, 0.0F);
@@ -213,7 +244,7 @@ class CriteoTsv : public SampleSource {
     return RowOutcome::kKept;
   }
 
-  Result<RowOutcome> UnusualCategory(std::string_view field, int64_t i, int64_t ahead, int64_t* id) {
+  Result<RowOutcome> ParseCategory(std::string_view field, int64_t i, int64_t ahead, int64_t* id) {
     const int column = CategoryColumn(i);
     const char* kAccepted = "1 to 8 hexadecimal digits";
     *id = 0;
@@ -232,8 +263,9 @@ class CriteoTsv : public SampleSource {
   CriteoOptions options_;
   std::vector<IdMap> ids_;
   std::array<float, kTabulatedLogs> logs_{};
-  std::array<int64_t, kCriteoDense + kCriteoCategories> missing_{};  // not in policies_ yet
-  bool missing_ok_ = false;  // every column clamps missing fields: the usual case, decided once
+  // Clamped fields that policies_ does not count yet.
+  std::array<int64_t, kCriteoDense + kCriteoCategories> missing_{}, negative_{};
+  bool usual_ = false;  // the options and policies that ParseUsual is written for
 };
 
 }  // namespace

@@ -97,7 +97,9 @@ TEST(IdMapTest, ModuloByMultiplicationIsModulo) {
     for (int i = 0; i < 1000; ++i) {
       x = MixBits(x);
       const uint32_t number = static_cast<uint32_t>(i < 4 ? 0xfffffffcU + i : x);
-      ASSERT_EQ(map.Modulo32(number), number % rows) << rows;
+      if (rows < 4294967296LL) {
+        ASSERT_EQ(map.Modulo32(number), number % rows) << rows;
+      }
       int64_t id = -1;
       ASSERT_TRUE(map.Map(number, &id));
       ASSERT_EQ(id, number % rows);
@@ -242,6 +244,39 @@ TEST(CriteoTsvTest, ClampFillsAShortLineAndCutsALongOne) {
   EXPECT_EQ(batch.ids[0], 0);
   EXPECT_EQ(batch.ids[1], 23);
   EXPECT_EQ(reader->Counts().columns[0].clamped[4], 2);
+}
+
+// A table of more than 2^32 rows turns the fast way off.
+TEST(CriteoTsvTest, TheFastWayIsTheSameAsFieldByField) {
+  std::string text;
+  uint64_t state = 1;
+  const auto random = [&state](uint64_t bound) { return ScaleBits(state = MixBits(state), bound); };
+  const char* numbers[] = {"",     "0",    "7",        "-1",        "-0",         "-99",
+                           "2047", "2048", "12345678", "123456789", "4294967296", "-123456789"};
+  const char* categories[] = {"", "0", "a", "0000000a", "FFFFFFFF", "fffffffe", "1234567", "68fd1e64", "7fffffff"};
+  for (int line = 0; line < 3000; ++line) {
+    text += random(2) == 0 ? "0" : "1";
+    for (int i = 0; i < 13; ++i) text += std::string("\t") + numbers[random(random(2) == 0 ? 3 : std::size(numbers))];
+    for (int i = 0; i < 26; ++i) text += std::string("\t") + categories[random(std::size(categories))];
+    text += random(3) == 0 ? "\r\n" : "\n";
+  }
+  const std::string path = DataTestFile("criteo_ways.txt", text);
+  for (const int64_t rows : {1LL, 1000LL, 40000000LL, 4294967295LL, 4294967296LL}) {
+    auto fast = Open({path}, CriteoPolicies(), {}, rows);
+    CriteoOptions options;
+    options.parts = SplitTextFiles({path}, 0)->train;
+    BatchSchema wide = Schema(rows);
+    wide.features[25].rows = int64_t{1} << 33;
+    SampleReader slow(*OpenCriteoTsv(options, wide, CriteoPolicies()), wide, {}, "criteo");
+    Batch a, b;
+    ASSERT_TRUE(fast->Next(5000, &a));
+    ASSERT_TRUE(slow.Next(5000, &b));
+    ASSERT_EQ(a.size, 3000);
+    EXPECT_EQ(a.labels, b.labels);
+    EXPECT_EQ(a.dense, b.dense);
+    for (int64_t i = 0; i < 26 * 3000; ++i) ASSERT_EQ(a.ids[i], i < 25 * 3000 ? b.ids[i] : b.ids[i] % rows) << i;
+    EXPECT_EQ(fast->Counts().Report(), slow.Counts().Report());
+  }
 }
 
 TEST(CriteoTsvTest, ExactIdsHaveARange) {

@@ -35,6 +35,7 @@ class TabScanner {
 #ifdef __SSE2__
     const __m128i tab = _mm_set1_epi8('\t');
     const __m128i newline = _mm_set1_epi8('\n');
+#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * i));
       const __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(bytes, tab), _mm_cmpeq_epi8(bytes, newline));
@@ -91,7 +92,7 @@ inline bool ParseHex8(const char* begin, uint32_t* value) {
   // Written back in lower case, the digits must be what was read.
   const uint64_t above_nine = ((nibbles + EachByte(6)) >> 4) & EachByte(1);
   const uint64_t written = nibbles + EachByte('0') + above_nine * ('a' - '0' - 10);
-  const bool valid = (nibbles & EachByte(0x10)) == 0 && written == (word | (letter << 5));
+  const bool valid = ((nibbles & EachByte(0x10)) | (written ^ (word | (letter << 5)))) == 0;
   const uint64_t pairs = ((nibbles << 4) | (nibbles >> 8)) & 0x00ff00ff00ff00ffULL;
   const uint64_t quads = (pairs | (pairs >> 8)) & 0x0000ffff0000ffffULL;
   *value = __builtin_bswap32(static_cast<uint32_t>(quads | (quads >> 16)));

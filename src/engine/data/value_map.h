@@ -41,12 +41,9 @@ class IdMap {
     *id = number % rows();
     return rule_ == IdRule::kModulo;
   }
-  // Of a 32-bit number by modulo: Lemire, Kaser, Kurz, Faster remainder by direct computation (2019), theorem 1; exact
-  // for rows < 2^32.
-  int64_t Modulo32(uint32_t number) const {
-    if (rows_ > ~uint32_t{0}) return number;
-    return rows_ == 1 ? 0 : static_cast<int64_t>(ScaleBits(inverse_ * number, rows_));
-  }
+  // number mod rows, for rows < 2^32: Lemire, Kaser, Kurz, Faster remainder by direct computation (2019), theorem 1.
+  // One row: the inverse is 0, and so is the answer.
+  int64_t Modulo32(uint32_t number) const { return static_cast<int64_t>(ScaleBits(inverse_ * number, rows_)); }
   int64_t FromBits(uint64_t bits) const { return static_cast<int64_t>(ScaleBits(MixBits(bits), rows_)); }
 
  private:
