@@ -80,8 +80,12 @@ class CriteoTsv : public SampleSource {
           break;
         }
       }
-      const char* next = ends[kFields - 1] + 1;
       whole = whole && *ends[kFields - 1] == '\n';
+      const char* next = nullptr;
+      if (whole) {
+        next = ends[kFields - 1] + 1;
+        if (ends[kFields - 1][-1] == '\r') --ends[kFields - 1];
+      }
       if (whole && usual_ && ParseUsual(at, ends, rows)) {
         ++rows->size;
         policies_.CountSample();
@@ -90,7 +94,6 @@ class CriteoTsv : public SampleSource {
       }
       Result<RowOutcome> outcome = RowOutcome::kKept;
       if (whole) {
-        if (ends[kFields - 1][-1] == '\r') --ends[kFields - 1];
         outcome = ParseRow(at, ends, at - text.data(), rows);
       } else {
         next = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(text_end - at))) + 1;
