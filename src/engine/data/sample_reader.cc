@@ -20,6 +20,7 @@ constexpr int64_t kMaxBatch = int64_t{1} << 28;
 
 // ids[feature * stride + at + sample] of the batch from rows of one id each.
 void TurnOneEach(const SampleRows& rows, int64_t at, int64_t stride, Batch* batch) {
+  if (rows.size == 0) return;  // there may be no memory to point into
   const int64_t features = rows.features;
   for (int64_t f = 0; f < features; ++f) {
     const int64_t* from = rows.ids.data() + f;
