@@ -326,7 +326,7 @@ class Project {
     for (const Loaded& file : sources_) {
       const RuleInput input{*file.source, facts_, target_, declarations_};
       CollectShim(input, &shim, &needs);
-      std::vector<Finding> findings = ShimFindings(input, &shim);
+      std::vector<Finding> findings = ShimFindings(input, &shim, &needs);
       std::move(findings.begin(), findings.end(), std::back_inserter(report_.findings));
     }
     report_.compat.insert(shim.parts.begin(), shim.parts.end());

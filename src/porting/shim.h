@@ -49,8 +49,9 @@ void CollectShim(const RuleInput& input, Shim* shim, std::vector<ShimNeed>* need
 
 // The findings of all rules for a source that stays as it is: what the shim repairs says so, the rest is left to the
 // reader and counted in shim->left. Parts of the compatibility header that the rules ask for are added, and a copy of
-// the source with what no header can say (PTX, the word template, operators that HIP has), if there is any.
-std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim);
+// the source with what no header can say (PTX, the word template, operators that HIP has), if there is any. `needs` as
+// above; a part that a rule asks for without a place stands at the beginning of the file.
+std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim, std::vector<ShimNeed>* needs);
 
 // Whether a finding of ShimFindings is left to the reader, and more than information.
 bool IsLeft(const Finding& finding);

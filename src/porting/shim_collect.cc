@@ -89,7 +89,6 @@ class Collector {
 
  private:
   void Need(size_t token, std::string what) {
-    if (needs_ == nullptr) return;
     needs_->push_back({std::move(what), source_.path(),
                        token < source_.size() ? source_.PositionOf(source_.tokens()[token].begin) : Position()});
   }
@@ -259,7 +258,7 @@ bool IsLeft(const Finding& finding) {
   return !StartsWith(finding.action, "shim:") && finding.level != FindingLevel::kNote;
 }
 
-std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim) {
+std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim, std::vector<ShimNeed>* needs) {
   // Rules whose repairs need the source itself.
   constexpr std::array<std::string_view, 3> kNeedTheSource = {"inline-ptx", "dependent-template", "vector-operator"};
   const SourceFile& source = input.source;
@@ -269,10 +268,13 @@ std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim) {
     const bool needs_source = std::find(kNeedTheSource.begin(), kNeedTheSource.end(), rule.id) != kNeedTheSource.end();
     rule.apply(input, needs_source ? &copied : &output);
   }
+  const auto add_part = [&](const std::string& part) {
+    if (shim->parts.insert(part).second) needs->push_back({"part " + part, source.path(), {}});
+  };
   for (const std::string& part : output.compat) {
     // These stand for what the shim does with macros, or in a forwarding header.
     if (part == "cuda_arch" || part == "cuda_version" || part == "warp_size" || part == "cg_reduce") continue;
-    shim->parts.insert(part);
+    add_part(part);
   }
   for (Finding& finding : output.findings) {
     if (!StartsWith(finding.action, "port:")) continue;
@@ -285,7 +287,7 @@ std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim) {
   }
   const bool copies = !copied.edits.empty() && IsFileName(source.path());
   if (copies) {
-    shim->parts.insert(copied.compat.begin(), copied.compat.end());
+    for (const std::string& part : copied.compat) add_part(part);
     std::string text = ApplyEdits(source.text(), std::move(copied.edits));
     if (StartsWith(text, "\xEF\xBB\xBF")) text.erase(0, 3);
     // Diagnostics go on to name the source.

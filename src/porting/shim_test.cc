@@ -24,7 +24,7 @@ Made Make(const std::string& text, const std::string& rocm = "6.3") {
   Made made;
   const RuleInput input{source, facts, target, none};
   CollectShim(input, &made.shim, &made.needs);
-  made.findings = ShimFindings(input, &made.shim);
+  made.findings = ShimFindings(input, &made.shim, &made.needs);
   made.files = ShimFiles(made.shim, target, "..");
   return made;
 }
@@ -189,6 +189,15 @@ TEST(Shim, SaysWhatIsLacking) {
   EXPECT_TRUE(Has(all, "the shim does not define 'warpSize'")) << all;
   EXPECT_TRUE(Has(all, "a.cu:4:27: PTX 'foo' in asm() [inline-ptx]")) << all;
   EXPECT_FALSE(Has(all, "cudaFree")) << all;
+}
+
+TEST(Shim, ChecksTheFunctionsThatRulesAskFor) {
+  const std::string before = "#include <cuda_fp16.h>\n__device__ void f(__half* a) { *a = *a; }\n";
+  const Made old = Make(before);
+  const Made now = Make(before + "__device__ void g(__half* a, __half b) { atomicAdd(a, b); }\n");
+  const auto lacks = ShimLacks(ReadShim(old.files), now.shim, now.files, now.needs, now.findings);
+  ASSERT_EQ(lacks.size(), 1u);
+  EXPECT_EQ(lacks[0], "a.cu:1:1: the shim lacks the part 'half_atomics'");
 }
 
 TEST(Shim, ReadsAnyText) {

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   portolan::Shim shim;
   std::vector<portolan::ShimNeed> needs;
   portolan::CollectShim(input, &shim, &needs);
-  const auto findings = portolan::ShimFindings(input, &shim);
+  const auto findings = portolan::ShimFindings(input, &shim, &needs);
   const auto files = portolan::ShimFiles(shim, target, "..");
   if (!files.empty() && !portolan::ShimLacks(portolan::ReadShim(files), shim, files, needs, findings).empty()) {
     std::abort();
