@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "train.h"
 
 namespace {
 
@@ -105,6 +106,7 @@ int main(int argc, char** argv) {
   portolan::AddHwCommand(app, global, &exit_code);
   portolan::AddPortCommand(app, global, &exit_code);
   portolan::AddAuditCommand(app, global, &exit_code);
+  portolan::AddTrainCommand(app, global, &exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

@@ -1,0 +1,159 @@
+#include "train.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "commands.h"
+#include "engine/network.h"
+#include "engine/safetensors.h"
+#include "engine/trainer.h"
+#include "plan/validate.h"
+
+namespace portolan {
+namespace {
+
+struct TrainOptions {
+  std::string job, import_file, export_file, export_batches, trace;
+  std::optional<int64_t> steps, threads;
+  bool deterministic = false, dry_run = false;
+};
+
+std::string ShowRate(double per_s) {
+  if (per_s >= 1e6) return fmt::format("{:.2f} M", per_s * 1e-6);
+  return fmt::format("{:.1f} k", per_s * 1e-3);
+}
+
+std::string ShowOrDash(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; }
+
+void Print(const StepReport& report, int64_t steps) {
+  if (report.kind == ReportKind::kNote) {
+    fmt::print("note: {}\n", report.note);
+  } else if (report.kind == ReportKind::kEval) {
+    fmt::print("eval at step {}: loss {:.5f}  ne {}  auc {}\n", report.step, report.loss,
+               ShowOrDash(report.normalized_entropy), ShowOrDash(report.auc));
+  } else {
+    fmt::print("step {:>7}/{}  loss {:.5f}  ne {}  auc {}  lr {:.3g}  {:.2f} ms  {}samples/s", report.step, steps,
+               report.loss, ShowOrDash(report.normalized_entropy), ShowOrDash(report.auc), report.learning_rate,
+               report.step_ms, ShowRate(report.samples_per_s));
+    if (report.gradient_norm > 0) fmt::print("  norm {:.3g}", report.gradient_norm);
+    if (report.wait_share > 0.05) fmt::print("  data {:.0f} %", 100 * report.wait_share);
+    fmt::print("\n");
+  }
+  std::fflush(stdout);
+}
+
+// Models and recipes are known by name, by a path from here, and by a path from the job's folder.
+Result<std::string> Find(const TrainOptions& options, const GlobalOptions& global, const std::string& kind,
+                         const std::string& name) {
+  const std::filesystem::path beside = std::filesystem::path(options.job).parent_path() / name;
+  std::error_code ignored;
+  if (name.find('.') != std::string::npos && std::filesystem::exists(beside, ignored)) return beside.string();
+  return FindDataFile(DataDirectories(global), kind, name);
+}
+
+// The batches of the job's first steps, as tensors batch.I.dense [B, D], labels [B], ids, offsets [features * B + 1].
+Status ExportBatches(const Job& job, const std::string& path) {
+  std::vector<std::string> notes;
+  PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions network, OptionsFromRecipe(job.model, job.recipe, &notes));
+  PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, network));
+  PORTOLAN_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader,
+                            MakeReader(job.data, plan.Schema(job.model), DataSplit::kTrain, 0));
+  std::vector<std::unique_ptr<Batch>> batches;
+  std::vector<TensorView> tensors;
+  for (int64_t step = 0; step < job.steps; ++step) {
+    auto batch = std::make_unique<Batch>();
+    PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome, reader->Next(network.batch, batch.get()));
+    if (outcome == ReadOutcome::kEnd) break;
+    const std::string name = fmt::format("batch.{}.", step);
+    const auto add = [&](const char* part, const char* dtype, std::vector<int64_t> shape, void* data, size_t bytes) {
+      tensors.push_back({name + part, dtype, std::move(shape), data, static_cast<int64_t>(bytes)});
+    };
+    add("dense", "F32", {batch->size, plan.dense_width}, batch->dense.data(), 4 * batch->dense.size());
+    add("labels", "F32", {batch->size}, batch->labels.data(), 4 * batch->labels.size());
+    add("ids", "I64", {static_cast<int64_t>(batch->ids.size())}, batch->ids.data(), 8 * batch->ids.size());
+    add("offsets", "I64", {static_cast<int64_t>(batch->offsets.size())}, batch->offsets.data(),
+        8 * batch->offsets.size());
+    batches.push_back(std::move(batch));
+  }
+  return WriteSafetensors(path, tensors, {});
+}
+
+Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
+  const auto find = [&](const std::string& kind, const std::string& name) { return Find(options, global, kind, name); };
+  PORTOLAN_ASSIGN_OR_RETURN(Job job, LoadJob(options.job, find));
+  if (options.steps) job.steps = *options.steps;
+  if (!options.import_file.empty()) job.import_file = options.import_file;
+  if (!options.export_file.empty()) job.export_file = options.export_file;
+  if (!options.trace.empty()) job.trace_file = options.trace;
+  if (!options.export_batches.empty()) PORTOLAN_RETURN_IF_ERROR(ExportBatches(job, options.export_batches));
+  if (options.threads) omp_set_num_threads(static_cast<int>(*options.threads));
+  PORTOLAN_ASSIGN_OR_RETURN(const MemoryForecast forecast, ForecastMemory(job));
+  fmt::print("{}, recipe {}, batch {}, {:.2f} GB of memory\n", job.model.id, job.recipe.id, job.recipe.GlobalBatch(1),
+             forecast.needed * 1e-9);
+  if (options.dry_run) {
+    for (const auto& [name, bytes] : forecast.parts) fmt::print("  {:<36} {:>10.4f} GB\n", name, bytes * 1e-9);
+    fmt::print("{}\n", forecast.what_would_fit.empty() ? "fits" : "does not fit: " + forecast.what_would_fit);
+    return 0;
+  }
+  fmt::print("{} threads\n", omp_get_max_threads());
+  std::fflush(stdout);
+  PORTOLAN_ASSIGN_OR_RETURN(const TrainSummary summary,
+                            Train(job, [&](const StepReport& report) { Print(report, job.steps); }));
+  const double rate = summary.seconds > 0 ? static_cast<double>(summary.samples) / summary.seconds : 0;
+  fmt::print("done: {} steps, {}samples/s over {:.1f} s\n", summary.steps, ShowRate(rate), summary.seconds);
+  if (!global.json_path.empty()) {
+    const auto number = [](double value) {
+      return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+    };
+    PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(global.json_path, {{"steps", summary.steps},
+                                                              {"samples", summary.samples},
+                                                              {"train_s", summary.seconds},
+                                                              {"samples_per_s", rate},
+                                                              {"eval_loss", number(summary.eval_loss)},
+                                                              {"eval_auc", number(summary.eval_auc)},
+                                                              {"eval_ne", number(summary.eval_normalized_entropy)},
+                                                              {"losses", summary.losses}}));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = app.add_subcommand("train", "Train a model on this machine's CPU");
+  command->add_option("JOB", options->job, HelpText("A job file: model, recipe, data, steps (docs/train.md)"))
+      ->required();
+  command->add_option("--steps", options->steps, HelpText("In place of the job's steps"))->check(CLI::Range(0.0, 1e12));
+  command
+      ->add_option("--threads", options->threads, HelpText("OpenMP threads; OMP_NUM_THREADS or all cores without it"))
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--import", options->import_file, HelpText("Start from the parameters of a safetensors file"));
+  command->add_option("--export", options->export_file, HelpText("Write the parameters at the end, as safetensors"));
+  command->add_option("--export-batches", options->export_batches,
+                      HelpText("Write the batches of the first --steps steps, as safetensors: for other programs"));
+  command->add_option("--trace", options->trace, HelpText("Write the phases of every step as a Chrome trace"));
+  command->add_flag(
+      "--deterministic", options->deterministic,
+      HelpText("Bit-equal whatever the number of threads. Always so on one CPU; kept for other backends"));
+  command->add_flag("--dry-run", options->dry_run,
+                    HelpText("Read the job and say what memory it needs; train nothing"));
+  command->footer("Goes on from the newest checkpoint of the job's folder. docs/train.md");
+  command->callback([options, &global, exit_code] {
+    const Result<int> result = RunTrain(*options, global);
+    *exit_code = result ? *result : ReportError(result.error());
+  });
+}
+
+}  // namespace portolan

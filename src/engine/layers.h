@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/activation/activation.h"
+#include "kernels/gemm/gemm.h"
+
+namespace portolan {
+
+// [rows, width] fp32 in host memory, `stride` numbers from one row to the next.
+struct Tensor {
+  float* data = nullptr;
+  int64_t stride = 0;
+};
+
+enum class InitialValues {
+  kZero,
+  kOne,
+  kNormal,  // mean 0, `deviation`
+};
+// One dense parameter tensor, row-major, inside the flat array of all of them.
+struct Parameter {
+  std::string name;
+  std::vector<int64_t> shape;
+  InitialValues initial = InitialValues::kZero;
+  double deviation = 0;
+  int64_t offset = 0;  // set by the plan
+  int64_t Count() const {
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    return count;
+  }
+};
+
+// Memory that a layer needs beside its inputs and its output.
+struct Scratch {
+  int64_t width = 0;  // numbers a sample
+  enum class Life { kForwardToBackward, kBackward } life = Life::kBackward;
+};
+
+// What one call sees.
+struct LayerIo {
+  int64_t rows = 0;
+  std::vector<Tensor> x;
+  Tensor y;
+  std::vector<Tensor> dx;          // overwritten; data = null where no gradient is wanted. Backward only
+  Tensor dy;                       // may be overwritten. Backward only
+  std::vector<float*> scratch;     // [rows, width] each, in the order of Layer::scratch
+  const float* weights = nullptr;  // of all layers: parameter p at weights + p.offset
+  float* gradients = nullptr;      // the same layout
+  // kAdd: a later micro-batch, whose parameter gradients are added to those of the ones before.
+  enum class Gradients { kOverwrite, kAdd } mode = Gradients::kOverwrite;
+  kernels::GemmFormat format = kernels::GemmFormat::kFp32;
+};
+
+// One step of the graph. Not thread-safe.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  virtual void Forward(const LayerIo& io) = 0;
+  virtual void Backward(const LayerIo& io) = 0;
+
+  std::vector<Parameter> parameters;
+  std::vector<Scratch> scratch;
+};
+
+// y = activation(x W^T + b), W [out, in], b [out]. Weights start as N(0, 2 / (in + out)), the bias as N(0, 1 / out):
+// facebookresearch/dlrm's initialisation.
+std::unique_ptr<Layer> MakeLinear(const std::string& name, int64_t in, int64_t out, kernels::ActivationKind activation);
+// Inputs beside each other, then `padding` zero columns. Inputs that are `placed` already lie in y.
+struct JoinedInput {
+  int64_t width = 0;
+  enum class Place { kInOutput, kCopied } place = Place::kCopied;
+};
+std::unique_ptr<Layer> MakeJoin(std::vector<JoinedInput> inputs, int64_t padding);
+std::unique_ptr<Layer> MakeDotInteraction(int64_t vectors, int64_t dim, int64_t padding);
+// `rank` 0: full matrices. Weights start as N(0, 2 / (in + out)) (Glorot), the bias at zero.
+std::unique_ptr<Layer> MakeCross(const std::string& name, int64_t width, int64_t layers, int64_t rank);
+std::unique_ptr<Layer> MakeNorm(const std::string& name, int64_t tokens, int64_t width);
+std::unique_ptr<Layer> MakeAdd(int64_t inputs, int64_t width);
+
+}  // namespace portolan

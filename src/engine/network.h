@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/batch.h"
+#include "engine/layers.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/optimizer/optimizer.h"
+#include "model/model.h"
+#include "recipe/recipe.h"
+
+namespace portolan {
+
+// How a network computes: what of a recipe matters on one CPU.
+struct NetworkOptions {
+  int64_t batch = 0;          // samples of a step
+  int64_t micro_batches = 1;  // gradient accumulation: the dense layers see batch / micro_batches samples at a time
+  kernels::GemmFormat gemm = kernels::GemmFormat::kFp32;
+  kernels::RowFormat row = kernels::RowFormat::kFp32;
+  kernels::RowOptimizer row_optimizer = kernels::RowOptimizer::kRowwiseAdagrad;
+  kernels::DenseUpdateKind dense_optimizer = kernels::DenseUpdateKind::kAdam;
+};
+// Errors name the recipe's field and what this engine takes. `notes` receives what is computed otherwise than written.
+Result<NetworkOptions> OptionsFromRecipe(const Model& model, const Recipe& recipe, std::vector<std::string>* notes);
+
+// Part of the arena that is alive from `first` to `last` (time = layer forward, 2 n - 1 - layer backward).
+struct ArenaBuffer {
+  int64_t width = 0;  // numbers a sample
+  // kBatch: holds the whole batch (what touches embeddings), otherwise one micro-batch.
+  enum class Extent { kMicroBatch, kBatch } extent = Extent::kMicroBatch;
+  int first = 0, last = 0;
+  int64_t offset = 0;  // in numbers; set by LayOutArena
+};
+// Gives every buffer an offset such that buffers alive at one time do not overlap; returns the numbers needed. Greedy,
+// largest first, lowest free place. At least the largest sum alive at one time; within 1.5x of it in arena tests.
+int64_t LayOutArena(const std::vector<int64_t>& sizes, std::vector<ArenaBuffer>* buffers);
+
+// A value of the graph: columns of a buffer.
+struct NetworkValue {
+  int64_t width = 0;
+  int buffer = -1, gradient = -1;  // -1: the batch's dense numbers; no gradient
+  int64_t column = 0;
+  int64_t dense_column = 0;  // buffer = -1
+  int producer = -1;         // layer; -1: input or embeddings
+  int consumers = 0;
+  int64_t tokens = 1;
+};
+struct NetworkLayer {
+  std::unique_ptr<Layer> layer;
+  std::vector<int> inputs;
+  int output = 0;
+  std::vector<int> scratch;  // buffers
+  std::vector<int> added;    // per input: buffer of a gradient that is added afterwards, or -1
+};
+
+struct NetworkPlan {
+  NetworkOptions options;
+  std::vector<NetworkValue> values;
+  std::vector<NetworkLayer> layers;
+  std::vector<ArenaBuffer> buffers;
+  std::vector<Table> tables;
+  struct FeaturePlace {
+    int table = 0;
+    int value = 0;
+    int64_t column = 0;  // inside the value
+  };
+  std::vector<FeaturePlace> features;  // in the order of the model
+  std::vector<Parameter> parameters;
+  int64_t dense_width = 0;
+  int64_t dense_parameters = 0;
+  int64_t arena_floats = 0;
+  double lookups = 0;  // mean a sample
+
+  int64_t MicroBatch() const { return (options.batch + options.micro_batches - 1) / options.micro_batches; }
+  // Bytes by part, and their sum: what Network will allocate, but for the lookups of batches longer than the mean.
+  std::vector<std::pair<std::string, double>> MemoryParts() const;
+  double MemoryBytes() const;
+  BatchSchema Schema(const Model& model) const;
+};
+
+// Lowers a model to layers. Refuses by name the blocks that this engine does not have yet.
+Result<NetworkPlan> PlanNetwork(const Model& model, const NetworkOptions& options);
+
+// Learning rates and scaling of one update.
+struct UpdateSettings {
+  float dense_rate = 0;
+  float row_rate = 0;
+  float momentum = 0.9f;
+  float epsilon = 1e-8f;
+  float beta1 = 0.9f, beta2 = 0.999f;
+  double clip_norm = 0;  // 0: no clipping
+  int64_t step = 1;
+  uint64_t seed = 0;
+};
+
+struct StepResult {
+  double loss = 0;           // mean over the batch
+  double gradient_norm = 0;  // of all parameters, before clipping; 0 where it is not computed
+};
+
+// Time of one phase of a step, for traces.
+struct PhaseTime {
+  const char* name;
+  double begin_s, end_s;
+};
+
+// Parameters, state and memory of a model in training. Not thread-safe; the kernels use OpenMP.
+class Network {
+ public:
+  // Allocates and initialises: the same seed gives the same parameters.
+  Network(NetworkPlan plan, uint64_t seed);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  // One forward and backward pass and one update. `logits` [batch.size] receives the predictions before the update.
+  StepResult TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits);
+  // Forward only; returns the mean loss.
+  double Evaluate(const Batch& batch, float* logits);
+
+  const NetworkPlan& plan() const { return plan_; }
+  // What a checkpoint holds, as raw memory with names.
+  struct State {
+    std::string name;
+    std::string dtype;  // safetensors names: F32, F16, BF16, U8
+    std::vector<int64_t> shape;
+    void* data = nullptr;
+    int64_t bytes = 0;
+    enum class Kind { kParameter, kOptimizer } kind = Kind::kParameter;
+  };
+  std::vector<State> States();
+  const std::vector<PhaseTime>& phases() const { return phases_; }
+
+ private:
+  void Initialise(uint64_t seed);
+  void BindBatch(const Batch& batch);
+  void ForwardLayers(const Batch& batch, int64_t first, int64_t rows);
+  void BackwardLayers(const Batch& batch, int64_t first, int64_t rows, LayerIo::Gradients mode);
+  void Update(const UpdateSettings& settings, double squared_norm);
+  LayerIo Io(const Batch& batch, size_t layer, int64_t first, int64_t rows, LayerIo::Gradients mode);
+  Tensor At(const Batch& batch, int value, int64_t first) const;
+  Tensor GradientAt(int value, int64_t first) const;
+  float* BufferAt(int buffer, int64_t first) const;
+  void Mark(const char* name, double begin_s);
+
+  NetworkPlan plan_;
+  std::vector<float> weights_, gradients_, state_;
+  float* arena_ = nullptr;
+  std::vector<void*> rows_;
+  std::vector<float*> row_states_;
+  std::vector<kernels::EmbeddingTable> tables_;
+  std::vector<kernels::EmbeddingFeature> outputs_, output_gradients_;
+  kernels::EmbeddingBags bags_;
+  void* workspace_ = nullptr;
+  int64_t workspace_bytes_ = 0;
+  std::vector<PhaseTime> phases_;
+};
+
+}  // namespace portolan

@@ -1,0 +1,284 @@
+#include "engine/trainer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "engine/checkpoint.h"
+#include "engine/metrics.h"
+#include "engine/network.h"
+#include "engine/read_ahead.h"
+#include "engine/run_log.h"
+
+namespace portolan {
+namespace {
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// MemAvailable of Linux; 0 where it is not known.
+double AvailableBytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  double kibibytes = 0;
+  while (file >> key >> kibibytes) {
+    std::getline(file, unit);
+    if (key == "MemAvailable:") return kibibytes * 1024;
+  }
+  return 0;
+}
+
+std::string Gigabytes(double bytes) { return fmt::format("{:.2f} GB", bytes * 1e-9); }
+
+Result<double> NeedWith(const Job& job, NetworkOptions options) {
+  PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options));
+  return plan.MemoryBytes();
+}
+
+// What of a job must be equal for its checkpoint to be usable.
+std::string Identity(const Job& job, const NetworkOptions& options) {
+  return fmt::format("model {} tables {} rows {} row optimizer {} dense optimizer {} batch {} seed {}", job.model.id,
+                     job.model.tables.size(), static_cast<int>(options.row), static_cast<int>(options.row_optimizer),
+                     static_cast<int>(options.dense_optimizer), options.batch, job.seed);
+}
+
+// One run of a job.
+class Run {
+ public:
+  Run(const Job& job, const std::function<void(const StepReport&)>& report) : job_(job), report_(report) {}
+
+  Result<TrainSummary> Go() {
+    PORTOLAN_RETURN_IF_ERROR(Prepare());
+    ReadAhead ahead(reader_.get(), network_->plan().options.batch, kBatchesAhead);
+    std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
+    double interval_begin = Now(), waited = 0;
+    int64_t interval_samples = 0, interval_steps = 0;
+    while (progress_.step < job_.steps) {
+      const double asked = Now();
+      const ReadAhead::Item item = ahead.Next();
+      waited += Now() - asked;
+      if (!item.outcome) return tl::make_unexpected(item.outcome.error());
+      if (*item.outcome == ReadOutcome::kEnd) {
+        report_({ReportKind::kNote,
+                 fmt::format("the data ended after {} samples, at step {}", progress_.samples, progress_.step)});
+        break;
+      }
+      const int64_t step = progress_.step + 1;
+      const double factor = job_.schedule.Factor(step);
+      UpdateSettings settings;
+      settings.dense_rate = static_cast<float>(job_.schedule.rate * factor);
+      settings.row_rate = static_cast<float>(job_.schedule.row_rate * factor);
+      settings.momentum = job_.momentum;
+      settings.epsilon = job_.epsilon;
+      settings.beta1 = job_.beta1;
+      settings.beta2 = job_.beta2;
+      settings.clip_norm = job_.clip_norm;
+      settings.step = step;
+      settings.seed = job_.seed;
+      const StepResult result = network_->TrainStep(item.batch, settings, logits.data());
+      if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return Diverged(step, result);
+      progress_.step = step;
+      progress_.samples += item.batch.size;
+      progress_.position = item.position;
+      summary_.losses.push_back(result.loss);
+      window_.Add(logits.data(), item.batch.labels.data(), item.batch.size);
+      if (trace_) trace_->Add(step, network_->phases());
+      interval_samples += item.batch.size;
+      ++interval_steps;
+      const bool evaluate = job_.eval_every > 0 && step % job_.eval_every == 0;
+      const bool save = job_.checkpoint_every > 0 && step % job_.checkpoint_every == 0 && step < job_.steps;
+      if (step % job_.report_every != 0 && step != job_.steps && !evaluate && !save) continue;
+      const double seconds = Now() - interval_begin;
+      summary_.seconds += seconds;
+      summary_.samples += interval_samples;
+      StepReport report;
+      report.step = step;
+      report.loss = window_.MeanLoss();
+      report.auc = window_.Auc();
+      report.normalized_entropy = window_.NormalizedEntropy();
+      report.learning_rate = settings.dense_rate;
+      report.gradient_norm = result.gradient_norm;
+      report.step_ms = seconds / static_cast<double>(interval_steps) * 1e3;
+      report.samples_per_s = static_cast<double>(interval_samples) / seconds;
+      report.wait_share = waited / seconds;
+      PORTOLAN_RETURN_IF_ERROR(Publish(report));
+      window_.Clear();
+      if (evaluate) PORTOLAN_RETURN_IF_ERROR(Evaluate());
+      if (save) PORTOLAN_RETURN_IF_ERROR(Save());
+      interval_begin = Now();
+      waited = 0;
+      interval_samples = interval_steps = 0;
+    }
+    if (progress_.step > last_evaluated_) PORTOLAN_RETURN_IF_ERROR(Evaluate());
+    if (progress_.step > last_saved_) PORTOLAN_RETURN_IF_ERROR(Save());
+    if (!job_.export_file.empty()) PORTOLAN_RETURN_IF_ERROR(ExportParameters(network_.get(), job_.export_file));
+    if (trace_) PORTOLAN_RETURN_IF_ERROR(trace_->Write(job_.trace_file));
+    summary_.steps = progress_.step;
+    return summary_;
+  }
+
+ private:
+  static constexpr size_t kBatchesAhead = 2;
+
+  Status Prepare() {
+    std::vector<std::string> notes;
+    PORTOLAN_ASSIGN_OR_RETURN(const MemoryForecast forecast, ForecastMemory(job_));
+    if (!forecast.what_would_fit.empty()) {
+      return MakeError(ErrorCode::kInvalidValue,
+                       fmt::format("needs {} of memory, {} are available; {}", Gigabytes(forecast.needed),
+                                   Gigabytes(forecast.available), forecast.what_would_fit));
+    }
+    PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions options, OptionsFromRecipe(job_.model, job_.recipe, &notes));
+    PORTOLAN_ASSIGN_OR_RETURN(NetworkPlan plan, PlanNetwork(job_.model, options));
+    const BatchSchema schema = plan.Schema(job_.model);
+    PORTOLAN_ASSIGN_OR_RETURN(reader_, MakeReader(job_.data, schema, DataSplit::kTrain, job_.eval_samples));
+    PORTOLAN_ASSIGN_OR_RETURN(eval_reader_, MakeReader(job_.data, schema, DataSplit::kEval, job_.eval_samples));
+    eval_start_ = eval_reader_->Position();
+    for (const std::string& note : notes) report_({ReportKind::kNote, note});
+    network_ = std::make_unique<Network>(std::move(plan), job_.seed);
+    if (!job_.import_file.empty()) PORTOLAN_RETURN_IF_ERROR(ImportParameters(network_.get(), job_.import_file));
+    progress_.job = Identity(job_, options);
+    if (!job_.checkpoint_folder.empty()) {
+      checkpoints_.emplace(job_.checkpoint_folder, job_.checkpoint_keep);
+      PORTOLAN_ASSIGN_OR_RETURN(const std::optional<Progress> found,
+                                checkpoints_->LoadNewest(network_.get(), progress_.job));
+      if (found) {
+        progress_ = *found;
+        last_saved_ = progress_.step;
+        PORTOLAN_RETURN_IF_ERROR(reader_->Restore(progress_.position));
+        report_({ReportKind::kNote, fmt::format("goes on from the checkpoint of step {}", progress_.step)});
+      }
+    }
+    if (!job_.event_folder.empty()) {
+      PORTOLAN_ASSIGN_OR_RETURN(EventWriter writer, EventWriter::Open(job_.event_folder));
+      events_.emplace(std::move(writer));
+    }
+    if (!job_.trace_file.empty()) trace_.emplace();
+    return {};
+  }
+
+  Status Publish(const StepReport& report) {
+    report_(report);
+    if (!events_) return {};
+    const std::string prefix = report.kind == ReportKind::kEval ? "eval/" : "train/";
+    std::vector<std::pair<std::string, double>> values = {
+        {prefix + "loss", report.loss}, {prefix + "auc", report.auc}, {prefix + "ne", report.normalized_entropy}};
+    if (report.kind == ReportKind::kStep) {
+      values.emplace_back("train/learning_rate", report.learning_rate);
+      values.emplace_back("train/samples_per_s", report.samples_per_s);
+    }
+    return events_->Add(report.step, values);
+  }
+
+  Status Evaluate() {
+    last_evaluated_ = progress_.step;
+    if (job_.eval_samples == 0) return {};
+    PORTOLAN_RETURN_IF_ERROR(eval_reader_->Restore(eval_start_));
+    BinaryMetrics metrics;
+    std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
+    const double begin = Now();
+    for (Batch batch;;) {
+      const int64_t left = std::min(network_->plan().options.batch, job_.eval_samples - metrics.count());
+      if (left <= 0) break;
+      PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome, eval_reader_->Next(left, &batch));
+      if (outcome == ReadOutcome::kEnd) break;
+      network_->Evaluate(batch, logits.data());
+      metrics.Add(logits.data(), batch.labels.data(), batch.size);
+    }
+    StepReport report;
+    report.kind = ReportKind::kEval;
+    report.step = progress_.step;
+    report.loss = summary_.eval_loss = metrics.MeanLoss();
+    report.auc = summary_.eval_auc = metrics.Auc();
+    report.normalized_entropy = summary_.eval_normalized_entropy = metrics.NormalizedEntropy();
+    report.samples_per_s = static_cast<double>(metrics.count()) / (Now() - begin);
+    return Publish(report);
+  }
+
+  Status Save() {
+    if (!checkpoints_) return {};
+    last_saved_ = progress_.step;
+    return checkpoints_->Save(network_.get(), progress_);
+  }
+
+  tl::unexpected<Error> Diverged(int64_t step, const StepResult& result) {
+    const std::string what = std::isfinite(result.loss) ? fmt::format("the gradient norm is {}", result.gradient_norm)
+                                                        : fmt::format("the loss is {}", result.loss);
+    std::string kept = "no checkpoint was kept";
+    if (checkpoints_ && last_saved_ > 0) {
+      kept = fmt::format("the checkpoint of step {} in {} is from before", last_saved_, job_.checkpoint_folder);
+    }
+    return MakeError(ErrorCode::kInvalidValue,
+                     fmt::format("{} at step {}: lower learning_rate ({} now), warm up, or set clip_norm; {}", what,
+                                 step, job_.schedule.rate * job_.schedule.Factor(step), kept));
+  }
+
+  const Job& job_;
+  const std::function<void(const StepReport&)>& report_;
+  std::unique_ptr<Reader> reader_, eval_reader_;
+  std::string eval_start_;
+  std::unique_ptr<Network> network_;
+  std::optional<CheckpointFolder> checkpoints_;
+  std::optional<EventWriter> events_;
+  std::optional<ChromeTrace> trace_;
+  Progress progress_;
+  int64_t last_saved_ = 0, last_evaluated_ = -1;
+  BinaryMetrics window_;
+  TrainSummary summary_;
+};
+
+}  // namespace
+
+Result<MemoryForecast> ForecastMemory(const Job& job) {
+  std::vector<std::string> notes;
+  PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions options, OptionsFromRecipe(job.model, job.recipe, &notes));
+  PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options));
+  MemoryForecast forecast;
+  forecast.parts = plan.MemoryParts();
+  forecast.needed = plan.MemoryBytes();
+  forecast.available = AvailableBytes();
+  if (forecast.available == 0 || forecast.needed <= forecast.available) return forecast;
+  std::vector<std::string> fits;
+  const auto consider = [&](const std::string& what, const NetworkOptions& changed) {
+    const Result<double> need = NeedWith(job, changed);
+    if (need && *need <= forecast.available) fits.push_back(fmt::format("{} ({})", what, Gigabytes(*need)));
+  };
+  NetworkOptions changed = options;
+  changed.row = kernels::RowFormat::kBf16;
+  consider("precision.embedding_row bf16", changed);
+  changed.row_optimizer = kernels::RowOptimizer::kRowwiseAdagrad;
+  consider("bf16 rows with embedding.optimizer rowwise_adagrad", changed);
+  changed.row = options.row;
+  consider("embedding.optimizer rowwise_adagrad", changed);
+  changed = options;
+  for (changed.batch = options.batch / 2; changed.batch >= 1; changed.batch /= 2) {
+    const Result<double> need = NeedWith(job, changed);
+    if (!need || *need > forecast.available) continue;
+    fits.push_back(fmt::format("a batch of {} ({})", changed.batch, Gigabytes(*need)));
+    break;
+  }
+  forecast.what_would_fit = fits.empty() ? "the largest part is " : "would fit: ";
+  if (fits.empty()) {
+    auto largest = forecast.parts.front();
+    for (const auto& part : forecast.parts) {
+      if (part.second > largest.second) largest = part;
+    }
+    forecast.what_would_fit += fmt::format("{}, {}", largest.first, Gigabytes(largest.second));
+  }
+  for (size_t i = 0; i < fits.size(); ++i) forecast.what_would_fit += (i > 0 ? "; " : "") + fits[i];
+  return forecast;
+}
+
+Result<TrainSummary> Train(const Job& job, const std::function<void(const StepReport&)>& report) {
+  try {
+    return Run(job, report).Go();
+  } catch (const std::bad_alloc&) {
+    return MakeError(ErrorCode::kIo, "the system gave less memory than it said to have; use a smaller batch or model");
+  }
+}
+
+}  // namespace portolan
