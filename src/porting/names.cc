@@ -78,7 +78,7 @@ struct Family {
   std::string_view hip;
   bool camel;
 };
-constexpr std::array<Family, 27> kFamilies = {{
+constexpr std::array<Family, 28> kFamilies = {{
     {"CU_DEVICE_ATTRIBUTE_", "hipDeviceAttribute", true},
     {"CUDA_ERROR_", "hipError", true},
     {"CU_EVENT_", "hipEvent", true},
@@ -105,12 +105,14 @@ constexpr std::array<Family, 27> kFamilies = {{
     {"CU_POINTER_ATTRIBUTE_", "HIP_POINTER_ATTRIBUTE_", false},
     {"CU_FUNC_ATTRIBUTE_", "HIP_FUNC_ATTRIBUTE_", false},
     {"CU_RES_VIEW_FORMAT_", "HIP_RES_VIEW_FORMAT_", false},
+    {"CU_JIT_", "HIPRTC_JIT_", false},
     {"CU_AD_FORMAT_", "HIP_AD_FORMAT_", false},
 }};
 
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 
-// MAX_TEXTURE2D_WIDTH is MaxTexture2DWidth: a letter behind a digit stays a capital, HIP says Max and MultiProcessor.
+// MAX_TEXTURE2D_WIDTH is MaxTexture2DWidth: a letter behind a digit stays a capital, HIP says Max, and MultiProcessor
+// of threads.
 std::string CamelCase(std::string_view words) {
   std::string result;
   bool capital = true;
@@ -128,7 +130,8 @@ std::string CamelCase(std::string_view words) {
     if (at != std::string::npos) result.replace(at, from.size(), to);
   };
   replace("Maximum", "Max");
-  replace("PerMultiprocessor", "PerMultiProcessor");
+  replace("ThreadsPerMultiprocessor", "ThreadsPerMultiProcessor");
+  replace("BlocksPerMultiprocessor", "BlocksPerMultiProcessor");
   return result;
 }
 

@@ -30,6 +30,8 @@ TEST(MapName, SpellsTheDriversEnumeratorsInTheRuntimesWay) {
   EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH").text, "hipDeviceAttributeMaxTexture2DWidth");
   EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR").text,
             "hipDeviceAttributeMaxThreadsPerMultiProcessor");
+  EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR").text,
+            "hipDeviceAttributeMaxSharedMemoryPerMultiprocessor");
   EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_CLOCK_RATE").text, "hipDeviceAttributeClockRate");
   EXPECT_EQ(MapName("CUDA_ERROR_ILLEGAL_ADDRESS").text, "hipErrorIllegalAddress");
   EXPECT_EQ(MapName("CU_EVENT_BLOCKING_SYNC").text, "hipEventBlockingSync");
