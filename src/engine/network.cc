@@ -244,6 +244,7 @@ StepResult Network::TrainStep(const Batch& batch, const UpdateSettings& settings
     if (lookups > 0) squares += kernels::cpu::EmbeddingGradientSquaredNorm(bags_, workspace_);
     result.gradient_norm = std::sqrt(squares);
     Mark("gradient_norm", begin);
+    if (!std::isfinite(squares)) return result;
   }
   Update(settings, squares);
   return result;
