@@ -23,7 +23,7 @@ struct SyntheticOptions {
   uint64_t seed = 1;
   Reuse reuse = Reuse::kModel;
   int64_t samples = 0;      // of the training split; 0: without end
-  double base_rate = 0.25;  // share of positive labels, about
+  double base_rate = 0.25;  // its logit is added to the teacher's, whose mean is not subtracted
   double signal = 1.5;      // standard deviation of the teacher's logit over the samples, about
 };
 
