@@ -55,20 +55,18 @@ struct TakeRuns {
 
   PORTOLAN_DEVICE void operator()(Shared&) const {
     const RunSpace& space = runs.space;
-    const int64_t count = set == RunSet::kShort ? *space.run_count : *space.hot_count;
-    for (int64_t i = BlockIndex() * kGroups + ThreadIndex() / kLanes; i < count; i += BlockCount() * kGroups) {
-      int64_t run = i;
-      const float* sum = nullptr;
-      if (set == RunSet::kHot) {
-        if (space.hot_blocks[i].block != 0) continue;  // once a run
-        run = space.hot_blocks[i].run;
-        sum = space.hot_sums + i * runs.max_dim;
-      }
-      const int64_t begin = space.starts[run], end = space.starts[run + 1];
-      if (sum != nullptr || end - begin <= kHotRowBlock) {
-        action.template Take<kLanes>(run, RowOfRun(runs, run), RowGradient{&runs, begin, end, sum});
-      }
+    int64_t run = BlockIndex() * kGroups + ThreadIndex() / kLanes;
+    if (run >= (set == RunSet::kShort ? *space.run_count : *space.hot_count)) return;
+    const float* sum = nullptr;
+    if (set == RunSet::kHot) {
+      const HotBlock hot = space.hot_blocks[run];
+      if (hot.block != 0) return;  // once a run
+      sum = space.hot_sums + run * runs.max_dim;
+      run = hot.run;
     }
+    const int64_t begin = space.starts[run], end = space.starts[run + 1];
+    if (sum == nullptr && end - begin > kHotRowBlock) return;
+    action.template Take<kLanes>(run, RowOfRun(runs, run), RowGradient{&runs, begin, end, sum});
   }
 };
 
@@ -160,13 +158,10 @@ struct AddSquares {
   }
 };
 
-constexpr int64_t kMaxUpdateBlocks = 8192;  // more than any device holds at once; the rest is taken in turns
-
 template <int kLanes, typename Action>
 void ForEachRun(const SortedRuns& sorted, const Action& action, device::Stream stream) {
-  // Runs are no more than lookups; how many there are, only the device knows.
-  const int64_t blocks = CeilDivide(sorted.layout.lookups, kUpdateThreads / kLanes);
-  Launch(stream, blocks < kMaxUpdateBlocks ? blocks : kMaxUpdateBlocks,
+  // Runs are no more than lookups; how many there are, only the device knows, and blocks without a run end at once.
+  Launch(stream, CeilDivide(sorted.layout.lookups, kUpdateThreads / kLanes),
          TakeRuns<Action, kLanes>{sorted.runs, action, RunSet::kShort});
   if (sorted.layout.lookups <= kHotRowBlock) return;
   Launch(stream, sorted.layout.hot_capacity, SumHotRuns<kLanes>{sorted.runs});

@@ -75,17 +75,17 @@ PORTOLAN_DEVICE inline RowPlace RowOfRun(const Runs& runs, int64_t run) {
 }
 
 // One row in the hands of a group of lanes.
-template <int kLanes, RowOptimizer kOptimizer, RowFormat kFormat>
+template <int kLanes, RowOptimizer kOptimizer>
 class RowUpdater {
  public:
   PORTOLAN_DEVICE RowUpdater(const RowStep& step, const RowPlace& place, const RowGradient& gradient)
       : step_(step),
         gradient_(gradient),
         dim_(place.table.dim),
-        row_(static_cast<char*>(place.table.rows) + place.row * RowBytes(kFormat, place.table.dim)),
+        format_(place.table.format),
+        row_(static_cast<char*>(place.table.rows) + place.row * RowBytes(place.table.format, place.table.dim)),
         state_(place.table.state + place.row * RowStateFloats(kOptimizer, place.table.dim)),
-        row_aligned_(
-            RowsAreAligned(place.table.rows, RowBytes(kFormat, place.table.dim), VectorBytes<kFormat, kLaneColumns>())),
+        row_aligned_(RowsAreAligned(place.table.rows, RowBytes(place.table.format, place.table.dim), QuadBytes())),
         state_aligned_(RowsAreAligned(place.table.state,
                                       RowStateFloats(kOptimizer, place.table.dim) * 4 | place.table.dim * 4, 16)),
         key_(RowKey(step.update.seed,
@@ -96,10 +96,10 @@ class RowUpdater {
     if constexpr (kOptimizer == RowOptimizer::kRowwiseAdagrad || kOptimizer == RowOptimizer::kRowwiseAdam)
       TakeRowState();
     Int8Range range = {0, 0, 0};
-    if constexpr (kFormat == RowFormat::kInt8) range = NewRange();
+    if (format_ == RowFormat::kInt8) range = NewRange();
     for (int column = FirstColumn(); column < dim_; column += kStep)
       Store(column, NewWeights(column, kWriteState), range);
-    if constexpr (kFormat == RowFormat::kInt8) {
+    if (format_ == RowFormat::kInt8) {
       SyncWave<kLanes>();  // all have read the old header
       if (FirstColumn() == 0) {
         device::Vec<float, 2> header;
@@ -119,6 +119,24 @@ class RowUpdater {
     float inverse;  // 1 / scale, or 0
   };
 
+  PORTOLAN_DEVICE int QuadBytes() const {
+    if (format_ == RowFormat::kFp32) return VectorBytes<RowFormat::kFp32, kLaneColumns>();
+    return format_ == RowFormat::kInt8 ? VectorBytes<RowFormat::kInt8, kLaneColumns>()
+                                       : VectorBytes<RowFormat::kFp16, kLaneColumns>();
+  }
+  PORTOLAN_DEVICE Quad Weights(int column) const {
+    switch (format_) {
+      case RowFormat::kFp32:
+        return LoadColumns<RowFormat::kFp32, kLaneColumns>(row_, column, dim_, row_aligned_);
+      case RowFormat::kFp16:
+        return LoadColumns<RowFormat::kFp16, kLaneColumns>(row_, column, dim_, row_aligned_);
+      case RowFormat::kBf16:
+        return LoadColumns<RowFormat::kBf16, kLaneColumns>(row_, column, dim_, row_aligned_);
+      case RowFormat::kInt8:
+        return LoadColumns<RowFormat::kInt8, kLaneColumns>(row_, column, dim_, row_aligned_);
+    }
+    return {};
+  }
   PORTOLAN_DEVICE int FirstColumn() const { return ThreadIndex() % kLanes * kLaneColumns; }
   PORTOLAN_DEVICE Quad Scaled(Quad gradient) const {
     for (int i = 0; i < kLaneColumns; ++i) gradient.value[i] *= step_.update.gradient_scale;
@@ -126,7 +144,9 @@ class RowUpdater {
   }
   // The first columns of a lane are kept; a row with more than the group's width is summed again.
   PORTOLAN_DEVICE Quad Gradient(int column) const {
-    return column == FirstColumn() ? own_ : Scaled(gradient_.Sum(column, dim_));
+    Quad gradient = own_;
+    if (column != FirstColumn()) gradient = Scaled(gradient_.Sum(column, dim_));
+    return gradient;
   }
 
   // rate_ = what the gradient (kRowwiseAdagrad) or m (kRowwiseAdam) is multiplied by.
@@ -151,7 +171,7 @@ class RowUpdater {
   PORTOLAN_DEVICE Quad NewWeights(int column, WriteState write) const {
     const RowUpdate& u = step_.update;
     const Quad gradient = Gradient(column);
-    Quad weights = LoadColumns<kFormat, kLaneColumns>(row_, column, dim_, row_aligned_);
+    Quad weights = Weights(column);
     if constexpr (kOptimizer == RowOptimizer::kSgd || kOptimizer == RowOptimizer::kRowwiseAdagrad) {
       const float rate = kOptimizer == RowOptimizer::kSgd ? u.learning_rate : rate_;
       for (int i = 0; i < kLaneColumns; ++i) weights.value[i] -= rate * gradient.value[i];
@@ -188,7 +208,8 @@ class RowUpdater {
     float high = -kLargest, negated_low = -kLargest;
     for (int column = FirstColumn(); column < dim_; column += kStep) {
       const Quad weights = NewWeights(column, kKeepState);
-      for (int i = 0; i < kLaneColumns && column + i < dim_; ++i) {
+      for (int i = 0; i < kLaneColumns; ++i) {
+        if (column + i >= dim_) continue;
         high = weights.value[i] > high ? weights.value[i] : high;
         negated_low = -weights.value[i] > negated_low ? -weights.value[i] : negated_low;
       }
@@ -201,22 +222,22 @@ class RowUpdater {
   static constexpr float kLargest = 3.402823466e38f;
 
   PORTOLAN_DEVICE void Store(int column, const Quad& weights, const Int8Range& range) const {
-    if constexpr (kFormat == RowFormat::kFp32) {
+    if (format_ == RowFormat::kFp32) {
       StoreFloats(weights, reinterpret_cast<float*>(row_), column, dim_, row_aligned_);
-    } else if constexpr (kFormat == RowFormat::kInt8) {
+    } else if (format_ == RowFormat::kInt8) {
       device::Vec<uint8_t, kLaneColumns> bytes = {};
       for (int i = 0; i < kLaneColumns; ++i) {
         const float uniform = static_cast<float>(RandomBits(key_, static_cast<uint32_t>(column + i)) >> 8) *
                               FromBits(0x33800000u);  // 2^-24
         const float units = Floor((weights.value[i] - range.bias) * range.inverse + uniform);
-        bytes.value[i] = static_cast<uint8_t>(units < 0 ? 0.0f : units > 255 ? 255.0f : units);
+        bytes.value[i] = static_cast<uint8_t>(units > 0 ? (units < 255 ? units : 255.0f) : 0.0f);
       }
       StoreElements(bytes, reinterpret_cast<uint8_t*>(row_) + 8, column);
     } else {
       device::Vec<uint16_t, kLaneColumns> halves = {};
       for (int i = 0; i < kLaneColumns; ++i) {
         const uint32_t random = RandomBits(key_, static_cast<uint32_t>(column + i));
-        halves.value[i] = kFormat == RowFormat::kFp16 ? FloatToHalfStochastic(weights.value[i], random)
+        halves.value[i] = format_ == RowFormat::kFp16 ? FloatToHalfStochastic(weights.value[i], random)
                                                       : FloatToBf16Stochastic(weights.value[i], random);
       }
       StoreElements(halves, reinterpret_cast<uint16_t*>(row_), column);
@@ -236,6 +257,7 @@ class RowUpdater {
   const RowStep& step_;
   RowGradient gradient_;
   int dim_;
+  RowFormat format_;
   char* row_;
   float* state_;
   bool row_aligned_;
@@ -247,16 +269,7 @@ class RowUpdater {
 
 template <int kLanes, RowOptimizer kOptimizer>
 PORTOLAN_DEVICE void UpdateRow(const RowStep& step, const RowPlace& place, const RowGradient& gradient) {
-  switch (place.table.format) {
-    case RowFormat::kFp32:
-      return RowUpdater<kLanes, kOptimizer, RowFormat::kFp32>(step, place, gradient).Run();
-    case RowFormat::kFp16:
-      return RowUpdater<kLanes, kOptimizer, RowFormat::kFp16>(step, place, gradient).Run();
-    case RowFormat::kBf16:
-      return RowUpdater<kLanes, kOptimizer, RowFormat::kBf16>(step, place, gradient).Run();
-    case RowFormat::kInt8:
-      return RowUpdater<kLanes, kOptimizer, RowFormat::kInt8>(step, place, gradient).Run();
-  }
+  RowUpdater<kLanes, kOptimizer>(step, place, gradient).Run();
 }
 
 }  // namespace portolan::kernels::PORTOLAN_BACKEND
