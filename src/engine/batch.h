@@ -34,6 +34,9 @@ struct BatchSchema {
 
 enum class ReadOutcome { kBatch, kEnd };
 
+// Which part of the data a reader gives: the two share no sample.
+enum class DataSplit { kTrain, kEval };
+
 // A source of batches. Not thread-safe; the loop may call it from a thread of its own.
 class Reader {
  public:

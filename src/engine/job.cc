@@ -1,5 +1,6 @@
 #include "engine/job.h"
 
+#include "engine/data/open_reader.h"
 #include "engine/data/replay.h"
 #include "recipe/rules/rule.h"
 
@@ -97,6 +98,14 @@ Result<Job> LoadJob(const std::string& path, const FindFile& find) {
 Result<std::unique_ptr<Reader>> MakeReader(const YamlValue& data, const BatchSchema& schema, DataSplit split,
                                            int64_t eval_samples) {
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, data.Map());
+  if (map.Has("format")) {
+    if (split == DataSplit::kEval) {
+      PORTOLAN_ASSIGN_OR_RETURN(const bool has, HasEvalSplit(map));
+      if (!has) return std::unique_ptr<Reader>();
+    }
+    PORTOLAN_ASSIGN_OR_RETURN(std::unique_ptr<DataReader> reader, OpenReader(map, schema, split));
+    return std::unique_ptr<Reader>(std::move(reader));
+  }
   const std::string type = map.OneOf("type", {"synthetic", "batches"});
   if (!map.ok()) return tl::make_unexpected(map.Finish().error());
   if (type == "batches") return OpenReplay(data, schema);

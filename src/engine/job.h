@@ -44,7 +44,8 @@ using FindFile = std::function<Result<std::string>(const std::string& kind, cons
 Result<Job> LoadJob(const std::string& path, const FindFile& find);
 Result<Job> ReadJob(const YamlValue& value, const FindFile& find);
 
-// A reader of the job's data. Errors name the field.
+// A reader of the job's data: `type` says which is generated or replayed, `format` which files are read (docs/data.md).
+// Null for the eval split of files that have none. Errors name the field.
 Result<std::unique_ptr<Reader>> MakeReader(const YamlValue& data, const BatchSchema& schema, DataSplit split,
                                            int64_t eval_samples);
 

@@ -9,7 +9,9 @@
 #include <new>
 #include <optional>
 
+#include "base/text.h"
 #include "engine/checkpoint.h"
+#include "engine/data/sample_reader.h"
 #include "engine/metrics.h"
 #include "engine/network.h"
 #include "engine/read_ahead.h"
@@ -53,6 +55,25 @@ class Run {
 
   Result<TrainSummary> Go() {
     PORTOLAN_RETURN_IF_ERROR(Prepare());
+    Result<TrainSummary> summary = Loop();
+    ReportFaultyFields(reader_.get());
+    return summary;
+  }
+
+ private:
+  static constexpr size_t kBatchesAhead = 2;
+
+  // What the reader's policies let pass: no field is changed or left out in silence.
+  void ReportFaultyFields(const Reader* reader) const {
+    const auto* files = dynamic_cast<const DataReader*>(reader);
+    if (files == nullptr) return;
+    const std::string report = files->Counts().Report();
+    for (const std::string& line : Split(report, '\n')) {
+      if (!line.empty()) report_({ReportKind::kNote, line});
+    }
+  }
+
+  Result<TrainSummary> Loop() {
     ReadAhead ahead(reader_.get(), network_->plan().options.batch, kBatchesAhead);
     std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
     double interval_begin = Now(), waited = 0;
@@ -121,9 +142,6 @@ class Run {
     return summary_;
   }
 
- private:
-  static constexpr size_t kBatchesAhead = 2;
-
   Status Prepare() {
     std::vector<std::string> notes;
     PORTOLAN_ASSIGN_OR_RETURN(const MemoryForecast forecast, ForecastMemory(job_));
@@ -137,7 +155,7 @@ class Run {
     const BatchSchema schema = plan.Schema(job_.model);
     PORTOLAN_ASSIGN_OR_RETURN(reader_, MakeReader(job_.data, schema, DataSplit::kTrain, job_.eval_samples));
     PORTOLAN_ASSIGN_OR_RETURN(eval_reader_, MakeReader(job_.data, schema, DataSplit::kEval, job_.eval_samples));
-    eval_start_ = eval_reader_->Position();
+    if (eval_reader_) eval_start_ = eval_reader_->Position();
     for (const std::string& note : notes) report_({ReportKind::kNote, note});
     network_ = std::make_unique<Network>(std::move(plan), job_.seed);
     if (!job_.import_file.empty()) PORTOLAN_RETURN_IF_ERROR(ImportParameters(network_.get(), job_.import_file));
@@ -176,7 +194,7 @@ class Run {
 
   Status Evaluate() {
     last_evaluated_ = progress_.step;
-    if (job_.eval_samples == 0) return {};
+    if (job_.eval_samples == 0 || !eval_reader_) return {};
     PORTOLAN_RETURN_IF_ERROR(eval_reader_->Restore(eval_start_));
     BinaryMetrics metrics;
     std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));

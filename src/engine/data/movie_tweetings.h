@@ -10,8 +10,6 @@
 
 namespace portolan {
 
-enum class DataSplit { kTrain, kEval };
-
 // MovieTweetings' ratings, lines of user::item::rating::timestamp without a header, read whole and put in the order of
 // time (of the file within one second). The last `eval_fraction` of them are the eval split. Features by name, each at
 // most once: user, item, genres (multi-hot; from `movies`, lines of item::title (year)::genre|genre). Dense values by

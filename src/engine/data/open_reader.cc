@@ -26,8 +26,8 @@ constexpr NamedValue<Format> kFormats[] = {{"criteo_tsv", Format::kCriteoTsv},
                                            {"movie_tweetings", Format::kMovieTweetings}};
 constexpr NamedValue<ElementType> kLabelTypes[] = {{"int32", ElementType::kInt32}, {"float32", ElementType::kFloat32}};
 
-// Batches read ahead unless the section says otherwise: one is used, one is ready, whatever the speed of either side.
-constexpr int64_t kPrefetch = 2;
+// Batches read ahead unless the section says otherwise: the training loop has a reading thread of its own.
+constexpr int64_t kPrefetch = 0;
 // A window stays in memory whole; 2^28 samples of Criteo take 70 GB.
 constexpr double kMaxWindow = 1 << 28;
 

@@ -10,8 +10,6 @@
 
 namespace portolan {
 
-enum class DataSplit { kTrain, kEval };
-
 // How often rows are used again.
 enum class Reuse {
   kModel,     // the model's zipf_exponent of each feature; 0 is uniform
