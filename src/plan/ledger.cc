@@ -64,8 +64,9 @@ Step MakeStep(const Group& group, const StepEstimate& before, const StepEstimate
 
 class Chain {
  public:
-  Chain(const Model& model, const Cluster& cluster, const LedgerStart& start, const TermErrors& errors)
-      : model_(model), cluster_(cluster), start_(start), errors_(errors) {}
+  Chain(const Model& model, const Cluster& cluster, const LedgerStart& start, const TermErrors& errors,
+        EstimateMemo* memo)
+      : model_(model), cluster_(cluster), start_(start), errors_(errors), memo_(memo) {}
 
   Result<Ledger> Build(const SearchResult& search) {
     for (const Step& step : search.steps) {
@@ -108,7 +109,7 @@ class Chain {
 
   Result<StepEstimate> Price(const Recipe& recipe) {
     ++ledger_.estimates;
-    return EstimateStep(model_, recipe, cluster_);
+    return memo_->Price(model_, recipe, cluster_);
   }
 
   // All groups one after the other; nullopt where one does not apply, or does not fit, without what was left out.
@@ -194,6 +195,7 @@ class Chain {
   const Cluster& cluster_;
   const LedgerStart& start_;
   const TermErrors& errors_;
+  EstimateMemo* memo_;
   StepEstimate own_, first_;  // the start with its recipe's placement, and as the gains are counted from
   std::vector<Group> groups_;
   std::vector<Link> links_;
@@ -244,8 +246,8 @@ std::optional<Recipe> ApplyAgain(const Change& change, const Model& model, const
 }
 
 Result<Ledger> BuildLedger(const Model& model, const Cluster& cluster, const LedgerStart& start,
-                           const SearchResult& search, const TermErrors& errors) {
-  return Chain(model, cluster, start, errors).Build(search);
+                           const SearchResult& search, const TermErrors& errors, EstimateMemo* memo) {
+  return Chain(model, cluster, start, errors, memo).Build(search);
 }
 
 }  // namespace portolan

@@ -44,9 +44,9 @@ struct Ledger {
 // recipe that each gives: memory after an entry is memory before the next, and the gains multiply to estimate / start.
 // A search deals tables greedily until its end, so that a step may gain nothing here: such a step (at most kLeastGain)
 // is dropped where the result is no slower without it, and told together with the next one where it is.
-// gain_from and not_on_from are left to the caller.
+// gain_from and not_on_from are left to the caller. `memo`: not null, of this model.
 Result<Ledger> BuildLedger(const Model& model, const Cluster& cluster, const LedgerStart& start,
-                           const SearchResult& search, const TermErrors& errors);
+                           const SearchResult& search, const TermErrors& errors, EstimateMemo* memo);
 
 // The rule and option of a change again on another recipe or machine; nullopt with *why_not where it does not apply.
 std::optional<Recipe> ApplyAgain(const Change& change, const Model& model, const Recipe& recipe, const Cluster& cluster,

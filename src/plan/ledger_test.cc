@@ -52,7 +52,8 @@ TEST(LedgerTest, WhatGainsNothingIsDropped) {
   search.steps = {Taken("recompute", "all"), Taken("graph_capture", "graph")};
   search.recipe = start.recipe;
   search.estimate = start.estimate;
-  const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors()));
+  EstimateMemo memo;
+  const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors(), &memo));
   ASSERT_EQ(ledger.entries.size(), 1u);
   EXPECT_EQ(ledger.entries[0].step.change.rule, "graph_capture");
   EXPECT_EQ(ledger.entries[0].step.before, start.estimate.step);
@@ -73,7 +74,8 @@ TEST(LedgerTest, AllDropped) {
   search.steps = {Taken("recompute", "all"), Taken("dense_parallelism", "fully_sharded")};
   search.recipe = start.recipe;
   search.estimate = start.estimate;
-  const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors()));
+  EstimateMemo memo;
+  const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors(), &memo));
   EXPECT_TRUE(ledger.entries.empty());
   EXPECT_EQ(ledger.dropped.size(), 2u);
   EXPECT_EQ(WriteRecipe(ledger.recipe), WriteRecipe(start.recipe));
@@ -90,7 +92,8 @@ TEST(LedgerTest, WhatDoesNotApplyAgainIsOneEntry) {
   search.recipe = start.recipe;
   search.recipe.launch = Launch::kGraph;
   search.estimate = EstimateOrFail(model, search.recipe, cluster);
-  const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors()));
+  EstimateMemo memo;
+  const Ledger ledger = ValueOrFail(BuildLedger(model, cluster, start, search, TermErrors(), &memo));
   ASSERT_EQ(ledger.entries.size(), 1u);
   EXPECT_EQ(ledger.entries[0].step.change.rule, "host_tables + graph_capture");
   EXPECT_EQ(ledger.entries[0].step.before, start.estimate.step);

@@ -14,13 +14,18 @@ constexpr double kBetterThere = 1.001;  // as the search's least gain
 // The same change on the old machine: the rule's proposal with the same option there.
 class OldMachine {
  public:
-  OldMachine(const Model& model, const Cluster& cluster, Recipe recipe, const StepEstimate& estimate)
-      : model_(model), cluster_(cluster), recipe_(std::move(recipe)), samples_per_s_(estimate.samples_per_s) {}
+  OldMachine(const Model& model, const Cluster& cluster, Recipe recipe, const StepEstimate& estimate,
+             EstimateMemo* memo)
+      : model_(model),
+        cluster_(cluster),
+        recipe_(std::move(recipe)),
+        samples_per_s_(estimate.samples_per_s),
+        memo_(memo) {}
 
   std::optional<double> Gain(const Change& change, std::string* why_not) {
     std::optional<Recipe> revised = ApplyAgain(change, model_, recipe_, cluster_, why_not);
     if (!revised) return std::nullopt;
-    const Result<StepEstimate> estimate = EstimateStep(model_, *revised, cluster_);
+    const Result<StepEstimate> estimate = memo_->Price(model_, *revised, cluster_);
     if (!estimate) {
       *why_not = FormatError(estimate.error());
       return std::nullopt;
@@ -41,6 +46,7 @@ class OldMachine {
   const Cluster& cluster_;
   Recipe recipe_;
   double samples_per_s_;
+  EstimateMemo* memo_;
 };
 
 // What both machines gain of an entry, and what only the new one does.
@@ -61,7 +67,8 @@ bool PlacesTablesAlike(const Recipe& a, const Recipe& b) {
 
 // The ported recipe with a searched placement keeps that of the old machine: it is part of what is ported. A greedy
 // one is dealt by the recipe's own planner wherever it runs.
-Result<LedgerStart> PortedStart(const Model& model, const Plan& plan, const Cluster& from, const Cluster& to) {
+Result<LedgerStart> PortedStart(const Model& model, const Plan& plan, const Cluster& from, const Cluster& to,
+                                EstimateMemo* memo) {
   LedgerStart start;
   start.recipe = plan.ported_recipe;
   if (start.recipe.balance == Balance::kSearched && from.devices == to.devices &&
@@ -71,7 +78,7 @@ Result<LedgerStart> PortedStart(const Model& model, const Plan& plan, const Clus
     if (start.estimate.memory.Fits()) return start;
   }
   start.placement = LedgerStart::Placement::kAsRecipe;
-  PORTOLAN_ASSIGN_OR_RETURN(start.estimate, EstimateStep(model, start.recipe, to));
+  PORTOLAN_ASSIGN_OR_RETURN(start.estimate, memo->Price(model, start.recipe, to));
   return start;
 }
 
@@ -101,16 +108,19 @@ Result<Plan> MakePlan(const Model& model, const Cluster& from, const Cluster& to
       if (options.progress) options.progress(low + (high - low) * done, what);
     };
   };
+  EstimateMemo memo;
   SearchOptions search;
   search.allow = options.allow;
+  search.memo = &memo;
   if (options.baseline) {
     plan.baseline_source = "given";
     plan.baseline_recipe = *options.baseline;
-    PORTOLAN_ASSIGN_OR_RETURN(plan.on_from, EstimateStep(model, plan.baseline_recipe, from));
+    PORTOLAN_ASSIGN_OR_RETURN(plan.on_from, memo.Price(model, plan.baseline_recipe, from));
     plan.estimates += 1;
   } else {
     plan.baseline_source = "searched";
     search.progress = report(0, 0.45, "the best recipe on the old machine");
+    search.bound = SearchOptions::Bound::kSkip;
     PORTOLAN_ASSIGN_OR_RETURN(SearchResult searched, SearchRecipe(model, options.start, from, search));
     plan.baseline_recipe = searched.recipe;
     plan.on_from = std::move(searched.estimate);
@@ -129,15 +139,17 @@ Result<Plan> MakePlan(const Model& model, const Cluster& from, const Cluster& to
       start.local_batch = 0;
     }
     search.progress = report(0.45, 0.9, "the best recipe on the new machine");
+    search.bound = SearchOptions::Bound::kCompute;
     PORTOLAN_ASSIGN_OR_RETURN(plan.codesigned, SearchRecipe(model, start, to, search));
     plan.estimates += plan.codesigned.estimates;
     if (options.baseline || look == kSecondLooks) break;
-    const Result<StepEstimate> there = EstimateStep(model, plan.codesigned.recipe, from);
+    const Result<StepEstimate> there = memo.Price(model, plan.codesigned.recipe, from);
     ++plan.estimates;
     const bool better = there && there->memory.Fits() && plan.on_from.memory.Fits() &&
                         there->global_batch == plan.on_from.global_batch &&
                         there->samples_per_s > kBetterThere * plan.on_from.samples_per_s;
     if (!better) break;
+    search.bound = SearchOptions::Bound::kSkip;
     PORTOLAN_ASSIGN_OR_RETURN(SearchResult again, SearchRecipe(model, plan.codesigned.recipe, from, search));
     plan.baseline_recipe = again.recipe;
     plan.on_from = std::move(again.estimate);
@@ -150,8 +162,9 @@ Result<Plan> MakePlan(const Model& model, const Cluster& from, const Cluster& to
     plan.ported_recipe = step.change.recipe;
   }
   plan.ported_recipe.balance = start.balance;
-  PORTOLAN_ASSIGN_OR_RETURN(const LedgerStart ledger_start, PortedStart(model, plan, from, to));
-  PORTOLAN_ASSIGN_OR_RETURN(Ledger ledger, BuildLedger(model, to, ledger_start, plan.codesigned, options.errors));
+  PORTOLAN_ASSIGN_OR_RETURN(const LedgerStart ledger_start, PortedStart(model, plan, from, to, &memo));
+  PORTOLAN_ASSIGN_OR_RETURN(Ledger ledger,
+                            BuildLedger(model, to, ledger_start, plan.codesigned, options.errors, &memo));
   plan.baseline = std::move(ledger.start);
   plan.ledger = std::move(ledger.entries);
   plan.estimates += 1 + ledger.estimates;
@@ -169,7 +182,7 @@ Result<Plan> MakePlan(const Model& model, const Cluster& from, const Cluster& to
       TimeToQuality(model, static_cast<double>(plan.codesigned.estimate.global_batch), plan.codesigned.estimate.step);
   if (before && after) plan.time_to_quality_ratio = *before / *after;
 
-  OldMachine old(model, from, plan.baseline_recipe, plan.on_from);
+  OldMachine old(model, from, plan.baseline_recipe, plan.on_from, &memo);
   for (LedgerEntry& entry : plan.ledger) AddOldMachine(&old, &entry);
   if (plan.speedup < kNoGain) plan.no_gain_reason = NoGainReason(plan);
   report(0.9, 1, "the capacity dividend")(0.1);

@@ -44,8 +44,11 @@ class Search {
     ListRejected(state);
     SearchPlacement(state, start.balance);
     if (options_.progress) options_.progress(1);
-    PORTOLAN_ASSIGN_OR_RETURN(result_.lower_bound, StepLowerBound(model_, state.recipe, cluster_));
-    result_.lower_bound = std::min(result_.lower_bound, state.estimate.step);
+    result_.lower_bound = state.estimate.step;
+    if (options_.bound == SearchOptions::Bound::kCompute) {
+      PORTOLAN_ASSIGN_OR_RETURN(const Seconds bound, StepLowerBound(model_, state.recipe, cluster_));
+      result_.lower_bound = std::min(bound, state.estimate.step);
+    }
     result_.gap = state.estimate.step / result_.lower_bound - 1;
     result_.recipe = std::move(state.recipe);
     result_.estimate = std::move(state.estimate);
@@ -69,7 +72,7 @@ class Search {
   Result<StepEstimate> Price(const Recipe& recipe) {
     ++result_.estimates;
     Report();
-    return EstimateStep(model_, recipe, cluster_);
+    return options_.memo ? options_.memo->Price(model_, recipe, cluster_) : EstimateStep(model_, recipe, cluster_);
   }
 
   bool Allowed(const Change& change) const {

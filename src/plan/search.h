@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/estimate_memo.h"
 #include "plan/estimate_step.h"
 #include "plan/objective.h"
 #include "recipe/rules/rule.h"
@@ -18,6 +19,8 @@ constexpr double kLeastGain = 0.001;
 struct SearchOptions {
   std::set<std::string> allow;  // names of rules of class kChangesMaths that may be used
   enum class Structure { kKeep, kRevise } structure = Structure::kRevise;
+  enum class Bound { kCompute, kSkip } bound = Bound::kCompute;  // SearchResult::lower_bound and gap
+  EstimateMemo* memo = nullptr;                                  // not owned; null: nothing is remembered
   // Called with the share of the search that is done, in (0, 1]: an estimate, since rounds end when nothing is gained.
   std::function<void(double done)> progress;
 };
@@ -44,7 +47,7 @@ struct SearchResult {
   std::vector<Step> steps;
   std::vector<Rejected> rejected;
   Seconds lower_bound;  // over all placements of the tables under the settings found, StepLowerBound
-  double gap = 0;       // step / lower_bound - 1
+  double gap = 0;       // step / lower_bound - 1; 0 where the bound is skipped
   int estimates = 0;    // how many recipes were priced
 };
 
