@@ -113,7 +113,7 @@ Result<int> RunShim(const GlobalOptions& global, const Options& options) {
   port.hip_include_dir = HipIncludeDirectory(options.porting);
   port.mode = options.check ? PortMode::kCheckShim : PortMode::kShim;
   PORTOLAN_ASSIGN_OR_RETURN(const PortReport report, Port(port, target));
-  PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target));
+  PORTOLAN_RETURN_IF_ERROR(WriteReports(global, options.porting, report, target, nullptr));
   if (global.json_path != "-" && !options.check) {
     std::filesystem::path folder = port.output;
     std::error_code error;
