@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "plan/gemm_times.h"
 
 namespace portolan {
 
@@ -21,7 +22,12 @@ std::vector<std::string> DataDirectories(const GlobalOptions& global) {
   return dirs;
 }
 
-Result<Catalogue> LoadCatalogue(const GlobalOptions& global) { return Catalogue::Load(DataDirectories(global)); }
+Result<Catalogue> LoadCatalogue(const GlobalOptions& global) {
+  // Kernel catalogues, for steps on these accelerators, come from the same directories.
+  PORTOLAN_ASSIGN_OR_RETURN(auto times, GemmTimes::Create(DataDirectories(global)));
+  SetGemmTimes(std::move(times));
+  return Catalogue::Load(DataDirectories(global));
+}
 
 Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given) {
   constexpr double kMaxBatch = 1e12;  // as in a recipe

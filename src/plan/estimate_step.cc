@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "plan/gemm_times.h"
 #include "plan/graph_builder.h"
 #include "plan/host_tables.h"
 #include "plan/placement_bound.h"
@@ -172,6 +173,11 @@ Result<StepEstimate> EstimateWith(const Model& model, const Recipe& recipe, cons
     estimate.notes.push_back(
         fmt::format("{} states no matrix rate for {}: priced in {}", cluster.accelerator.id, DTypeName(recipe.gemm),
                     DTypeName(NativeGemmFormat(recipe.gemm, recipe.activation, cluster.accelerator))));
+  }
+  if (const auto times = CurrentGemmTimes()) {
+    const DType format = NativeGemmFormat(recipe.gemm, recipe.activation, cluster.accelerator);
+    std::string note = times->Note(format, cluster.accelerator);
+    if (!note.empty()) estimate.notes.push_back(std::move(note));
   }
   return estimate;
 }

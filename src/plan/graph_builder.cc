@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+
+#include "plan/gemm_times.h"
 
 namespace portolan {
 namespace {
@@ -44,7 +47,10 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
   shape.a = shape.b = narrow ? format : recipe.activation;
   shape.d = recipe.activation;
   shape.epilogue = epilogue;
-  const int task = Add(name, Category::kGemm, Stream::kMain, GemmEstimate(shape, chip), std::move(after));
+  std::optional<Estimate> selected;
+  if (const auto times = CurrentGemmTimes()) selected = times->SelectEstimate(shape, chip);
+  const Estimate estimate = selected ? *selected : GemmEstimate(shape, chip);
+  const int task = Add(name, Category::kGemm, Stream::kMain, estimate, std::move(after));
   graph.tasks.back().matrix_flops = GemmWork(shape).matrix_flops;
   return task;
 }

@@ -154,4 +154,14 @@ Result<ShippedKernels> LoadShippedKernels(const std::vector<std::string>& data_d
   return shipped;
 }
 
+KernelCatalogue KernelsOf(const KernelCatalogue& catalogue, KernelFamily family) {
+  KernelCatalogue own;
+  for (size_t i = 0; i < catalogue.kernels.size(); ++i) {
+    if (catalogue.kernels[i].family != family) continue;
+    own.kernels.push_back(catalogue.kernels[i]);
+    own.ids.push_back(catalogue.ids[i]);
+  }
+  return own;
+}
+
 }  // namespace portolan

@@ -28,4 +28,7 @@ struct ShippedKernels {
 Result<ShippedKernels> LoadShippedKernels(const std::vector<std::string>& data_dirs, const Accelerator& accelerator,
                                           DType compute);
 
+// The kernels of one family, in order.
+KernelCatalogue KernelsOf(const KernelCatalogue& catalogue, KernelFamily family);
+
 }  // namespace portolan

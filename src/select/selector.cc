@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "select/constants.h"
+#include "select/selection_shift.h"
 
 namespace portolan {
 namespace {
@@ -274,6 +275,18 @@ RankedKernel Selector::Best(const GemmProblem& problem) const {
   answer = BestUncached(problem);
   impl_->cache.Store(words, hash, answer);
   return answer;
+}
+
+Seconds Selector::ExpectedTime(const GemmProblem& problem, const RankedKernel& best, double kernel_error) const {
+  if (best.index < 0) return best.time;
+  SelectionShift shift(best.time.value, kernel_error);
+  std::array<double, kStackKernels> seconds;
+  for (const Impl::Part& part : impl_->parts) {
+    const std::span<double> own(seconds.data(), part.index.size());
+    part.scorer->ScoreAll(problem, own);
+    shift.Add(own);
+  }
+  return Seconds(best.time.value * shift.Factor());
 }
 
 size_t Selector::Rank(const GemmProblem& problem, std::span<RankedKernel> ranked) const {

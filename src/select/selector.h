@@ -48,6 +48,10 @@ class Selector {
   RankedKernel Best(const GemmProblem& problem) const;
   // The same without the cache.
   RankedKernel BestUncached(const GemmProblem& problem) const;
+  // The time to expect of `best`, an answer of Best for `problem`: its own is the smallest of many predictions and too
+  // small by their errors (selection_shift.h), of which `kernel_error` is the standard deviation between kernels of one
+  // problem, of a logarithm, > 0. Never less than best.time. No allocation; costs as much as BestUncached.
+  Seconds ExpectedTime(const GemmProblem& problem, const RankedKernel& best, double kernel_error) const;
   // Fills `ranked` with the fastest kernels, fastest first; returns how many (at most ranked.size(), fewer when fewer
   // kernels run the problem). Equal times keep catalogue order.
   size_t Rank(const GemmProblem& problem, std::span<RankedKernel> ranked) const;
