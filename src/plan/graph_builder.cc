@@ -47,12 +47,21 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
   shape.a = shape.b = narrow ? format : recipe.activation;
   shape.d = recipe.activation;
   shape.epilogue = epilogue;
+  const int task = Add(name, Category::kGemm, Stream::kMain, PriceGemm(shape), std::move(after));
+  graph.tasks.back().matrix_flops = GemmWork(shape).matrix_flops;
+  return task;
+}
+
+Estimate GraphBuilder::PriceGemm(const GemmShape& shape) const {
+  const GemmMemo::key_type key(shape.m, shape.n, shape.k, shape.batch, shape.layout, shape.epilogue);
+  if (memo_ != nullptr) {
+    if (const auto found = memo_->find(key); found != memo_->end()) return found->second;
+  }
   std::optional<Estimate> selected;
   if (const auto times = CurrentGemmTimes()) selected = times->SelectEstimate(shape, chip);
   const Estimate estimate = selected ? *selected : GemmEstimate(shape, chip);
-  const int task = Add(name, Category::kGemm, Stream::kMain, estimate, std::move(after));
-  graph.tasks.back().matrix_flops = GemmWork(shape).matrix_flops;
-  return task;
+  if (memo_ != nullptr) memo_->emplace(key, estimate);
+  return estimate;
 }
 
 int GraphBuilder::OwnWeightGemm(const std::string& name, double m, double n, double k, GemmLayout layout,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cost/attention.h"
@@ -17,15 +19,21 @@ namespace portolan {
 // activations and the device has no such path, fp8 or the activations' format.
 DType NativeGemmFormat(DType wanted, DType fallback, const Accelerator& chip);
 
+// Products priced already under one recipe on one cluster: a placement search builds the same dense layers thousands of
+// times. The key holds what differs between products of one recipe.
+using GemmMemo = std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, GemmLayout, GemmEpilogue>, Estimate>;
+
 // Appends priced tasks; shared by the lowering of dense blocks, sequence blocks and embeddings. Not part of the API.
 class GraphBuilder {
  public:
-  GraphBuilder(const Model& m, const Recipe& r, const Cluster& c)
+  // `memo`: of this recipe and cluster, or null.
+  GraphBuilder(const Model& m, const Recipe& r, const Cluster& c, GemmMemo* memo = nullptr)
       : model(m),
         recipe(r),
         cluster(c),
         chip(c.accelerator),
-        local_batch(static_cast<double>(r.GlobalBatch(c.devices)) / c.devices) {}
+        local_batch(static_cast<double>(r.GlobalBatch(c.devices)) / c.devices),
+        memo_(memo) {}
 
   const Model& model;
   const Recipe& recipe;
@@ -46,6 +54,11 @@ class GraphBuilder {
 
   double ActivationBytes() const { return SizeOf(recipe.activation).value; }
   double NormBytes() const { return SizeOf(recipe.normalization).value; }
+
+ private:
+  Estimate PriceGemm(const GemmShape& shape) const;
+
+  GemmMemo* memo_;
 };
 
 // Forward and backward of one block. Forward returns the index of its last task and adds what it keeps for backward to
@@ -85,6 +98,6 @@ EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& pl
 EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement, RankBalance balance);
 // BuildStepGraph with embedding work that is known.
 StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
-                         StepPart part = StepPart::kWhole);
+                         StepPart part = StepPart::kWhole, GemmMemo* memo = nullptr);
 
 }  // namespace portolan

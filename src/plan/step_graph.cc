@@ -21,8 +21,8 @@ constexpr double kUnfusedOptimizerPasses = 20.0 / 7.0;
 class StepLowering {
  public:
   StepLowering(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
-               StepPart part)
-      : b_(model, recipe, cluster), embeddings_(work), part_(part) {
+               StepPart part, GemmMemo* memo)
+      : b_(model, recipe, cluster, memo), embeddings_(work), part_(part) {
     across_nodes_ = cluster;
     across_nodes_.devices = cluster.nodes();
     across_nodes_.devices_per_node = 1;
@@ -406,8 +406,8 @@ StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster
 }
 
 StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
-                         StepPart part) {
-  return StepLowering(model, recipe, cluster, work, part).Build();
+                         StepPart part, GemmMemo* memo) {
+  return StepLowering(model, recipe, cluster, work, part, memo).Build();
 }
 
 }  // namespace portolan

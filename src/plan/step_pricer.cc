@@ -46,7 +46,7 @@ Timeline StepPricer::Run(const EmbeddingWork& work, const StepGraph& graph) cons
   Timeline timeline = RunTimeline(graph, micro_, cluster_, constants_);
   if (steps_ == 1) return timeline;
   // All micro-batches but the last are without the dense reduction and optimizer.
-  const StepGraph part = BuildStepGraph(model_, micro_, cluster_, work, StepPart::kAccumulate);
+  const StepGraph part = BuildStepGraph(model_, micro_, cluster_, work, StepPart::kAccumulate, &gemms_);
   const Timeline one = RunTimeline(part, micro_, cluster_, constants_);
   const double times = static_cast<double>(steps_ - 1);
   timeline.step += times * one.step;

@@ -26,7 +26,9 @@ class StepPricer {
   EmbeddingWork Measure(const Placement& placement) {
     return MeasureEmbeddings(shards_, placement, RankBalance::kSlowest);
   }
-  StepGraph Graph(const EmbeddingWork& work) const { return BuildStepGraph(model_, micro_, cluster_, work); }
+  StepGraph Graph(const EmbeddingWork& work) const {
+    return BuildStepGraph(model_, micro_, cluster_, work, StepPart::kWhole, &gemms_);
+  }
   // The whole step: all micro-batches; `graph` is the last one's.
   Timeline Run(const EmbeddingWork& work, const StepGraph& graph) const;
   Seconds StepOf(const EmbeddingWork& work) const { return Run(work, Graph(work)).step; }
@@ -55,6 +57,7 @@ class StepPricer {
   const int64_t steps_;
   Recipe micro_;
   ShardPricer shards_;
+  mutable GemmMemo gemms_;
 };
 
 }  // namespace portolan
