@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "plan/host_tables.h"
+
 namespace portolan {
 namespace {
 
@@ -68,14 +71,15 @@ BoundProblem MakeBoundProblem(StepPricer& pricer, const Placement& greedy) {
     const bool everywhere = place.ranks.empty();
     std::vector<BoundOption> options;
     const double bytes =
-        model.tables[t].rows * (static_cast<double>(model.tables[t].dim) * SizeOf(recipe.embedding_row) +
-                                EmbeddingStateBytesPerRow(optimizer, model.tables[t].dim))
-                                   .value;
+        DeviceRows(model, recipe, t) * (static_cast<double>(model.tables[t].dim) * SizeOf(recipe.embedding_row) +
+                                        EmbeddingStateBytesPerRow(optimizer, model.tables[t].dim))
+                                           .value;
     for (const TableSplit& split : SplitOptions(model, recipe, pricer.cluster(), t, place)) {
       const double shards = everywhere ? devices : split.shards();
       if (problem.only_fitting && !everywhere && bytes / shards > memory * (1 + 1e-12)) continue;
       options.push_back(OptionOf(pricer.shards().Price(t, split), shards, devices));
     }
+    PORTOLAN_CHECK(!options.empty(), "the greedy placement fits with a split that is no option");
     for (size_t c = 0; c < kKernelParts; ++c) {
       problem.base_mean[c] += hot[c];
       problem.base_least[c] += hot[c];
