@@ -6,9 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "plan/placement_moves.h"
-
 #include "plan/host_tables.h"
+#include "plan/placement_moves.h"
 
 namespace portolan {
 namespace {

@@ -17,8 +17,8 @@ std::string HipToCudaName(std::string_view hip);
 std::string HipToCudaHeader(std::string_view header);
 
 // A HIP source becomes a CUDA one: names, headers, hipLaunchKernelGGL, HIP_DYNAMIC_SHARED, HIP_SYMBOL, HIP_KERNEL_NAME
-// and the compiler's macros. Names that the project declares itself stay. Reported and left: shuffles and votes without a
-// mask, AMD's builtins and libraries, 64-lane ballots (kind to-cuda).
+// and the compiler's macros. Names that the project declares itself stay. Reported and left: shuffles and votes without
+// a mask, AMD's builtins and libraries, 64-lane ballots (kind to-cuda).
 PortedSource PortSourceToCuda(const SourceFile& source, const ProjectFacts& project, const PortTarget& target);
 
 }  // namespace portolan
