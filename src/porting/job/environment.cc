@@ -1,5 +1,6 @@
-// Environment variables of CUDA and its libraries that ROCm does not read, or reads with another meaning. Sources:
-// HIP's and RCCL's lists of environment variables (ROCm documentation, 6.3 and 7.0), PyTorch's HIP notes.
+// Environment variables of CUDA and its libraries that ROCm does not read, or reads with another meaning. Not
+// looked up entry by entry; what to check against: HIP's and RCCL's lists of environment variables (ROCm
+// documentation), PyTorch's HIP notes.
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Triton: a warp is a wave, of 64 lanes on CDNA; stages of a loop live in LDS; tensor memory accelerators, clusters and
-// warp specialisation are NVIDIA's. Sources: Triton's AMD back end (its options and passes), Triton's language
-// reference.
+// warp specialisation are NVIDIA's. Not looked up entry by entry; what to check against: Triton's AMD back end (its
+// options and passes), Triton's language reference.
 
 #include <fmt/format.h>
 
