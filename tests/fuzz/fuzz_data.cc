@@ -66,8 +66,8 @@ constexpr const char* kPolicies[] = {
     "}",
     ", policy: {missing: clamp, negative: clamp, bad_value: clamp, out_of_range: clamp, bad_line: clamp}}",
     ", policy: {missing: skip, negative: skip, bad_value: skip, out_of_range: skip, bad_line: skip}}",
-    ", eval_fraction: 0.4, policy: {missing: clamp, negative: clamp, bad_value: skip, out_of_range: clamp, bad_line: "
-    "skip}}",
+    (", eval_fraction: 0.4, policy: {missing: clamp, negative: clamp, bad_value: skip, out_of_range: clamp, bad_line: "
+     "skip}}"),
 };
 
 void Check(const Batch& batch, const BatchSchema& schema) {
