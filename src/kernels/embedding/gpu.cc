@@ -33,6 +33,21 @@ PORTOLAN_DEVICE Feature FeatureOf(const EmbeddingBags& bags, int64_t f) {
   return result;
 }
 
+// Runs a kernel on a feature with the format of its rows, and the columns that a lane takes at once, known.
+template <typename Kernel>
+PORTOLAN_DEVICE void RunInFormat(const Kernel& kernel, const Feature& feature) {
+  switch (feature.table.format) {
+    case RowFormat::kFp32:
+      return kernel.template Run<RowFormat::kFp32, 4>(feature);
+    case RowFormat::kFp16:
+      return kernel.template Run<RowFormat::kFp16, 8>(feature);
+    case RowFormat::kBf16:
+      return kernel.template Run<RowFormat::kBf16, 8>(feature);
+    case RowFormat::kInt8:
+      return kernel.template Run<RowFormat::kInt8, 8>(feature);
+  }
+}
+
 // A block works for one feature. A group of lanes takes a bag: as many lanes as the row has vectors of 16 bytes (8 for
 // int8), so that a row of 64 bytes keeps four lanes busy and a wave reads many rows at once. Lanes never exchange
 // anything: each sums its own columns, in the order of the lookups.
@@ -44,21 +59,11 @@ struct PoolBags {
   int64_t blocks_per_feature;
 
   PORTOLAN_DEVICE void operator()(Shared&) const {
-    const Feature feature = FeatureOf(bags, BlockIndex() / blocks_per_feature);
-    switch (feature.table.format) {
-      case RowFormat::kFp32:
-        return Pool<RowFormat::kFp32, 4>(feature);
-      case RowFormat::kFp16:
-        return Pool<RowFormat::kFp16, 8>(feature);
-      case RowFormat::kBf16:
-        return Pool<RowFormat::kBf16, 8>(feature);
-      case RowFormat::kInt8:
-        return Pool<RowFormat::kInt8, 8>(feature);
-    }
+    RunInFormat(*this, FeatureOf(bags, BlockIndex() / blocks_per_feature));
   }
 
   template <RowFormat kFormat, int kColumns>
-  PORTOLAN_DEVICE void Pool(const Feature& f) const {
+  PORTOLAN_DEVICE void Run(const Feature& f) const {
     const int dim = f.table.dim;
     int lanes = 1;
     while (lanes < 64 && lanes * kColumns < dim) lanes *= 2;
@@ -113,21 +118,11 @@ struct DotWeights {
   float* weight_gradient;  // [lookups]
 
   PORTOLAN_DEVICE void operator()(Shared&) const {
-    const Feature feature = FeatureOf(bags, BlockIndex() / blocks_per_feature);
-    switch (feature.table.format) {
-      case RowFormat::kFp32:
-        return Dot<RowFormat::kFp32, 4>(feature);
-      case RowFormat::kFp16:
-        return Dot<RowFormat::kFp16, 8>(feature);
-      case RowFormat::kBf16:
-        return Dot<RowFormat::kBf16, 8>(feature);
-      case RowFormat::kInt8:
-        return Dot<RowFormat::kInt8, 8>(feature);
-    }
+    RunInFormat(*this, FeatureOf(bags, BlockIndex() / blocks_per_feature));
   }
 
   template <RowFormat kFormat, int kColumns>
-  PORTOLAN_DEVICE void Dot(const Feature& f) const {
+  PORTOLAN_DEVICE void Run(const Feature& f) const {
     const int dim = f.table.dim;
     const int lane = ThreadIndex() % kLanes;
     const int64_t groups = kThreads / kLanes;

@@ -26,6 +26,46 @@ Int8Header HeaderFor(const float* values, int32_t dim) {
 
 uint8_t ToByte(float units) { return static_cast<uint8_t>(std::min(255.0f, std::max(0.0f, units))); }
 
+// How a value becomes one of its format's: `units` are steps of an int8 row from its bias.
+struct Nearest {
+  uint16_t Half(float value, int32_t) const { return FloatToHalf(value); }
+  uint16_t Bf16(float value, int32_t) const { return FloatToBf16(value); }
+  float Units(float units, int32_t) const { return std::nearbyint(units); }
+};
+struct Stochastic {
+  uint32_t key;
+  uint16_t Half(float value, int32_t d) const { return FloatToHalfStochastic(value, RandomBits(key, d)); }
+  uint16_t Bf16(float value, int32_t d) const { return FloatToBf16Stochastic(value, RandomBits(key, d)); }
+  float Units(float units, int32_t d) const {
+    const float uniform = static_cast<float>(RandomBits(key, d) >> 16) * FromBits(0x37800000u);  // 2^-16
+    return std::floor(units + uniform);
+  }
+};
+
+template <typename Rounding>
+void StoreRounded(const float* values, int32_t dim, RowFormat format, const Rounding& rounding, void* row) {
+  auto* halves = static_cast<uint16_t*>(row);
+  switch (format) {
+    case RowFormat::kFp32:
+      std::memcpy(row, values, sizeof(float) * static_cast<size_t>(dim));
+      return;
+    case RowFormat::kFp16:
+      for (int32_t d = 0; d < dim; ++d) halves[d] = rounding.Half(values[d], d);
+      return;
+    case RowFormat::kBf16:
+      for (int32_t d = 0; d < dim; ++d) halves[d] = rounding.Bf16(values[d], d);
+      return;
+    case RowFormat::kInt8: {
+      const Int8Header header = HeaderFor(values, dim);
+      std::memcpy(row, &header, sizeof header);
+      uint8_t* bytes = static_cast<uint8_t*>(row) + sizeof header;
+      const float inverse = header.scale > 0 ? 1.0f / header.scale : 0.0f;
+      for (int32_t d = 0; d < dim; ++d) bytes[d] = ToByte(rounding.Units((values[d] - header.bias) * inverse, d));
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 void LoadRow(const void* row, RowFormat format, int32_t dim, float* values) {
@@ -51,52 +91,11 @@ void LoadRow(const void* row, RowFormat format, int32_t dim, float* values) {
 }
 
 void StoreRowStochastic(const float* values, int32_t dim, RowFormat format, uint32_t random_key, void* row) {
-  auto* halves = static_cast<uint16_t*>(row);
-  switch (format) {
-    case RowFormat::kFp32:
-      std::memcpy(row, values, sizeof(float) * static_cast<size_t>(dim));
-      return;
-    case RowFormat::kFp16:
-      for (int32_t d = 0; d < dim; ++d) halves[d] = FloatToHalfStochastic(values[d], RandomBits(random_key, d));
-      return;
-    case RowFormat::kBf16:
-      for (int32_t d = 0; d < dim; ++d) halves[d] = FloatToBf16Stochastic(values[d], RandomBits(random_key, d));
-      return;
-    case RowFormat::kInt8: {
-      const Int8Header header = HeaderFor(values, dim);
-      std::memcpy(row, &header, sizeof header);
-      uint8_t* bytes = static_cast<uint8_t*>(row) + sizeof header;
-      const float inverse = header.scale > 0 ? 1.0f / header.scale : 0.0f;
-      for (int32_t d = 0; d < dim; ++d) {
-        const float uniform = static_cast<float>(RandomBits(random_key, d) >> 16) * FromBits(0x37800000u);  // 2^-16
-        bytes[d] = ToByte(std::floor((values[d] - header.bias) * inverse + uniform));
-      }
-      return;
-    }
-  }
+  StoreRounded(values, dim, format, Stochastic{random_key}, row);
 }
 
 void StoreRow(const float* values, int32_t dim, RowFormat format, void* row) {
-  auto* halves = static_cast<uint16_t*>(row);
-  switch (format) {
-    case RowFormat::kFp32:
-      std::memcpy(row, values, sizeof(float) * static_cast<size_t>(dim));
-      return;
-    case RowFormat::kFp16:
-      for (int32_t d = 0; d < dim; ++d) halves[d] = FloatToHalf(values[d]);
-      return;
-    case RowFormat::kBf16:
-      for (int32_t d = 0; d < dim; ++d) halves[d] = FloatToBf16(values[d]);
-      return;
-    case RowFormat::kInt8: {
-      const Int8Header header = HeaderFor(values, dim);
-      std::memcpy(row, &header, sizeof header);
-      uint8_t* bytes = static_cast<uint8_t*>(row) + sizeof header;
-      const float inverse = header.scale > 0 ? 1.0f / header.scale : 0.0f;
-      for (int32_t d = 0; d < dim; ++d) bytes[d] = ToByte(std::nearbyint((values[d] - header.bias) * inverse));
-      return;
-    }
-  }
+  StoreRounded(values, dim, format, Nearest{}, row);
 }
 
 }  // namespace portolan::kernels
