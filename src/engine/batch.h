@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/data/policy.h"
 
 namespace portolan {
 
@@ -48,6 +49,9 @@ class Reader {
   // the same batches.
   virtual std::string Position() const = 0;
   virtual Status Restore(const std::string& position) = 0;
+  // What the policies of a reader of files let pass since it was opened or restored; nothing for the others. Samples of
+  // a shuffle window count when the window is read.
+  virtual ReadCounts Counts() const { return {}; }
 };
 
 }  // namespace portolan

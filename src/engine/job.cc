@@ -103,8 +103,7 @@ Result<std::unique_ptr<Reader>> MakeReader(const YamlValue& data, const BatchSch
       PORTOLAN_ASSIGN_OR_RETURN(const bool has, HasEvalSplit(map));
       if (!has) return std::unique_ptr<Reader>();
     }
-    PORTOLAN_ASSIGN_OR_RETURN(std::unique_ptr<DataReader> reader, OpenReader(map, schema, split));
-    return std::unique_ptr<Reader>(std::move(reader));
+    return OpenReader(map, schema, split);
   }
   const std::string type = map.OneOf("type", {"synthetic", "batches"});
   if (!map.ok()) return tl::make_unexpected(map.Finish().error());

@@ -11,10 +11,9 @@
 
 #include "base/text.h"
 #include "engine/checkpoint.h"
-#include "engine/data/sample_reader.h"
+#include "engine/data/prefetch_reader.h"
 #include "engine/metrics.h"
 #include "engine/network.h"
-#include "engine/read_ahead.h"
 #include "engine/run_log.h"
 
 namespace portolan {
@@ -56,34 +55,30 @@ class Run {
   Result<TrainSummary> Go() {
     PORTOLAN_RETURN_IF_ERROR(Prepare());
     Result<TrainSummary> summary = Loop();
-    ReportFaultyFields(reader_.get());
+    ReportFaultyFields();
     return summary;
   }
 
  private:
-  static constexpr size_t kBatchesAhead = 2;
+  static constexpr int64_t kBatchesAhead = 2;
 
   // What the reader's policies let pass: no field is changed or left out in silence.
-  void ReportFaultyFields(const Reader* reader) const {
-    const auto* files = dynamic_cast<const DataReader*>(reader);
-    if (files == nullptr) return;
-    const std::string report = files->Counts().Report();
-    for (const std::string& line : Split(report, '\n')) {
+  void ReportFaultyFields() const {
+    for (const std::string& line : Split(reader_->Counts().Report(), '\n')) {
       if (!line.empty()) report_({ReportKind::kNote, line});
     }
   }
 
   Result<TrainSummary> Loop() {
-    ReadAhead ahead(reader_.get(), network_->plan().options.batch, kBatchesAhead);
+    Batch batch;
     std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
     double interval_begin = Now(), waited = 0;
     int64_t interval_samples = 0, interval_steps = 0;
     while (progress_.step < job_.steps) {
       const double asked = Now();
-      const ReadAhead::Item item = ahead.Next();
+      PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome read, reader_->Next(network_->plan().options.batch, &batch));
       waited += Now() - asked;
-      if (!item.outcome) return tl::make_unexpected(item.outcome.error());
-      if (*item.outcome == ReadOutcome::kEnd) {
+      if (read == ReadOutcome::kEnd) {
         report_({ReportKind::kNote,
                  fmt::format("the data ended after {} samples, at step {}", progress_.samples, progress_.step)});
         break;
@@ -100,15 +95,15 @@ class Run {
       settings.clip_norm = job_.clip_norm;
       settings.step = step;
       settings.seed = job_.seed;
-      const StepResult result = network_->TrainStep(item.batch, settings, logits.data());
+      const StepResult result = network_->TrainStep(batch, settings, logits.data());
       if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return Diverged(step, result);
       progress_.step = step;
-      progress_.samples += item.batch.size;
-      progress_.position = item.position;
+      progress_.samples += batch.size;
+      progress_.position = reader_->Position();
       summary_.losses.push_back(result.loss);
-      window_.Add(logits.data(), item.batch.labels.data(), item.batch.size);
+      window_.Add(logits.data(), batch.labels.data(), batch.size);
       if (trace_) trace_->Add(step, network_->phases());
-      interval_samples += item.batch.size;
+      interval_samples += batch.size;
       ++interval_steps;
       const bool evaluate = job_.eval_every > 0 && step % job_.eval_every == 0;
       const bool save = job_.checkpoint_every > 0 && step % job_.checkpoint_every == 0 && step < job_.steps;
@@ -153,7 +148,9 @@ class Run {
     PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions options, OptionsFromRecipe(job_.model, job_.recipe, &notes));
     PORTOLAN_ASSIGN_OR_RETURN(NetworkPlan plan, PlanNetwork(job_.model, options));
     const BatchSchema schema = plan.Schema(job_.model);
-    PORTOLAN_ASSIGN_OR_RETURN(reader_, MakeReader(job_.data, schema, DataSplit::kTrain, job_.eval_samples));
+    PORTOLAN_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader,
+                              MakeReader(job_.data, schema, DataSplit::kTrain, job_.eval_samples));
+    reader_ = std::make_unique<PrefetchReader>(std::move(reader), kBatchesAhead);
     PORTOLAN_ASSIGN_OR_RETURN(eval_reader_, MakeReader(job_.data, schema, DataSplit::kEval, job_.eval_samples));
     if (eval_reader_) eval_start_ = eval_reader_->Position();
     for (const std::string& note : notes) report_({ReportKind::kNote, note});

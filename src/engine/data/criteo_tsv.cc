@@ -101,12 +101,7 @@ class CriteoTsv : public SampleSource {
         scanner = TabScanner(next);
       }
       if (!outcome) return tl::make_unexpected(std::move(outcome).error());
-      if (*outcome == RowOutcome::kKept) {
-        ++rows->size;
-        policies_.CountSample();
-      } else {
-        policies_.CountSkipped();
-      }
+      Settle(*outcome, rows->ids.size(), rows);
       at = next;
     }
     return at - text.data();
@@ -212,14 +207,7 @@ class CriteoTsv : public SampleSource {
   // What the policy says about a field; kKept: the caller uses the nearest value.
   Result<RowOutcome> Judge(int column, FieldProblem problem, std::string_view field, int64_t ahead,
                            const std::string& accepted) {
-    switch (policies_.Meet(column, problem)) {
-      case PolicyAction::kSkip:
-        return RowOutcome::kSkipped;
-      case PolicyAction::kClamp:
-        return RowOutcome::kKept;
-      case PolicyAction::kError:
-        break;
-    }
+    if (const std::optional<RowOutcome> judged = policies_.Judge(column, problem)) return *judged;
     return lines_.ErrorAt(ahead, ErrorCode::kParse, policies_.Name(column), ProblemText(problem, field, accepted));
   }
 

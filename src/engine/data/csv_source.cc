@@ -109,13 +109,7 @@ class CsvSource : public SampleSource {
       rows->Reserve(1);
       const size_t ids_before = rows->ids.size();
       PORTOLAN_ASSIGN_OR_RETURN(const RowOutcome outcome, ParseLine(line, rows));
-      if (outcome == RowOutcome::kKept) {
-        ++rows->size;
-        policies_.CountSample();
-      } else {
-        if (bags_ == Bags::kVariable) rows->ids.resize(ids_before);
-        policies_.CountSkipped();
-      }
+      Settle(outcome, ids_before, rows);
       lines_.Pass();
     }
     return {};
@@ -150,14 +144,7 @@ class CsvSource : public SampleSource {
   }
 
   Result<RowOutcome> Judge(int column, FieldProblem problem, std::string_view field, const std::string& accepted) {
-    switch (policies_.Meet(column, problem)) {
-      case PolicyAction::kSkip:
-        return RowOutcome::kSkipped;
-      case PolicyAction::kClamp:
-        return RowOutcome::kKept;
-      case PolicyAction::kError:
-        break;
-    }
+    if (const std::optional<RowOutcome> judged = policies_.Judge(column, problem)) return *judged;
     return lines_.ErrorAt(0, ErrorCode::kParse, policies_.Name(column), ProblemText(problem, field, accepted));
   }
 

@@ -60,13 +60,7 @@ class FixedRows : public SampleSource {
         rows->Reserve(1);
         const size_t ids_before = rows->ids.size();
         PORTOLAN_ASSIGN_OR_RETURN(const RowOutcome outcome, ParseRow(i, rows));
-        if (outcome == RowOutcome::kKept) {
-          ++rows->size;
-          policies_.CountSample();
-        } else {
-          if (bags_ == Bags::kVariable) rows->ids.resize(ids_before);
-          policies_.CountSkipped();
-        }
+        Settle(outcome, ids_before, rows);
       }
     }
     return {};
@@ -123,14 +117,7 @@ class FixedRows : public SampleSource {
 
   Result<RowOutcome> Judge(int column, FieldProblem problem, const FixedField& field, double value,
                            const std::string& accepted) {
-    switch (policies_.Meet(column, problem)) {
-      case PolicyAction::kSkip:
-        return RowOutcome::kSkipped;
-      case PolicyAction::kClamp:
-        return RowOutcome::kKept;
-      case PolicyAction::kError:
-        break;
-    }
+    if (const std::optional<RowOutcome> judged = policies_.Judge(column, problem)) return *judged;
     return tl::make_unexpected(
         Error{ErrorCode::kInvalidValue,
               fmt::format("sample {}: {}", row_, ProblemText(problem, fmt::format("{}", value), accepted)),

@@ -194,14 +194,7 @@ class MovieTweetings : public SampleSource {
 
   Result<RowOutcome> Judge(const LineSource& lines, int column, FieldProblem problem, std::string_view field,
                            const std::string& accepted) {
-    switch (policies_.Meet(column, problem)) {
-      case PolicyAction::kSkip:
-        return RowOutcome::kSkipped;
-      case PolicyAction::kClamp:
-        return RowOutcome::kKept;
-      case PolicyAction::kError:
-        break;
-    }
+    if (const std::optional<RowOutcome> judged = policies_.Judge(column, problem)) return *judged;
     return lines.ErrorAt(0, ErrorCode::kParse, column == PolicyBook::kLine ? "" : policies_.Name(column),
                          ProblemText(problem, field, accepted));
   }

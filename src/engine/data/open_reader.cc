@@ -13,6 +13,7 @@
 #include "engine/data/csv_source.h"
 #include "engine/data/fixed_rows.h"
 #include "engine/data/prefetch_reader.h"
+#include "engine/data/sample_reader.h"
 
 namespace portolan {
 namespace {
@@ -59,7 +60,7 @@ class Section {
   Section(const YamlMap& data, const BatchSchema& schema, DataSplit split)
       : map_(data.value()), schema_(schema), split_(split) {}
 
-  Result<std::unique_ptr<DataReader>> Open() {
+  Result<std::unique_ptr<Reader>> Open() {
     // The format decides which keys there are; without one nothing else is worth saying.
     const std::vector<std::string> names = [] {
       std::vector<std::string> all;
@@ -338,7 +339,7 @@ class Section {
 
 }  // namespace
 
-Result<std::unique_ptr<DataReader>> OpenReader(const YamlMap& data, const BatchSchema& schema, DataSplit split) {
+Result<std::unique_ptr<Reader>> OpenReader(const YamlMap& data, const BatchSchema& schema, DataSplit split) {
   for (const BatchSchema::Feature& feature : schema.features) {
     if (feature.rows < 1) {
       return MakeError(ErrorCode::kInvalidValue,

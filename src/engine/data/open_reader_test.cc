@@ -25,8 +25,8 @@ BatchSchema Small() {
 }
 
 // The section stands in a file of the folder of the data, so that names are relative to it.
-Result<std::unique_ptr<DataReader>> Open(const std::string& yaml, const BatchSchema& schema,
-                                         DataSplit split = DataSplit::kTrain) {
+Result<std::unique_ptr<Reader>> Open(const std::string& yaml, const BatchSchema& schema,
+                                     DataSplit split = DataSplit::kTrain) {
   const auto value = YamlValue::Parse(yaml, ::testing::TempDir() + "job.yaml");
   EXPECT_TRUE(value) << FormatError(value.error());
   const auto map = value->Map();

@@ -54,6 +54,9 @@ struct ReadCounts {
   std::string Report() const;
 };
 
+// What became of one sample.
+enum class RowOutcome { kKept, kSkipped };
+
 // The columns of a reader: names, policies and counts. Column kLine stands for the line as a whole.
 class PolicyBook {
  public:
@@ -76,6 +79,19 @@ class PolicyBook {
     if (action == PolicyAction::kSkip) ++counts_.columns[column].skipped[static_cast<size_t>(problem)];
     return action;
   }
+  // The same as what becomes of the sample: kKept with the nearest value, or kSkipped; none: reading ends with an
+  // error.
+  std::optional<RowOutcome> Judge(int column, FieldProblem problem) {
+    switch (Meet(column, problem)) {
+      case PolicyAction::kSkip:
+        return RowOutcome::kSkipped;
+      case PolicyAction::kClamp:
+        return RowOutcome::kKept;
+      case PolicyAction::kError:
+        break;
+    }
+    return std::nullopt;
+  }
   // Counts `times` clamped fields at once, for readers that collect them.
   void CountClamped(int column, FieldProblem problem, int64_t times) {
     counts_.columns[column].clamped[static_cast<size_t>(problem)] += times;
@@ -92,8 +108,5 @@ class PolicyBook {
   std::vector<ColumnPolicy> policies_;
   ReadCounts counts_;
 };
-
-// What became of one sample.
-enum class RowOutcome { kKept, kSkipped };
 
 }  // namespace portolan

@@ -7,7 +7,7 @@
 
 namespace portolan {
 
-PrefetchReader::PrefetchReader(std::unique_ptr<DataReader> inner, int64_t ahead)
+PrefetchReader::PrefetchReader(std::unique_ptr<Reader> inner, int64_t ahead)
     : inner_(std::move(inner)),
       ahead_(static_cast<size_t>(ahead)),
       position_(inner_->Position()),

@@ -8,16 +8,16 @@
 #include <string>
 #include <thread>
 
-#include "engine/data/sample_reader.h"
+#include "engine/batch.h"
 
 namespace portolan {
 
 // Reads ahead of the training loop in a thread of its own. Batches, the end and errors come in the order of the reader
 // inside; Position and Counts are those of the last batch that was given out, whatever has been read since.
-class PrefetchReader : public DataReader {
+class PrefetchReader : public Reader {
  public:
   // Keeps up to `ahead` (>= 1) batches of memory. `inner` belongs to the thread from now on.
-  PrefetchReader(std::unique_ptr<DataReader> inner, int64_t ahead);
+  PrefetchReader(std::unique_ptr<Reader> inner, int64_t ahead);
   // Waits for the batch that is being read.
   ~PrefetchReader() override;
 
@@ -41,7 +41,7 @@ class PrefetchReader : public DataReader {
   void Stop();
   void Work(int64_t size);
 
-  std::unique_ptr<DataReader> inner_;  // of the thread while it runs
+  std::unique_ptr<Reader> inner_;  // of the thread while it runs
   const size_t ahead_;
   std::thread thread_;
   int64_t size_ = 0;  // of the batches read ahead

@@ -8,7 +8,7 @@ namespace portolan {
 namespace {
 
 // Batches of consecutive labels; fails at sample `fail_at`, ends at `count`.
-class Consecutive : public DataReader {
+class Consecutive : public Reader {
  public:
   Consecutive(int64_t count, int64_t fail_at) : count_(count), fail_at_(fail_at) {}
   Result<ReadOutcome> Next(int64_t size, Batch* batch) override {
@@ -117,7 +117,7 @@ TEST(PrefetchReaderTest, ReadsAheadOfTheCaller) {
       return Consecutive::Next(size, batch);
     }
   };
-  const auto seconds = [](DataReader* reader) {
+  const auto seconds = [](Reader* reader) {
     const auto start = std::chrono::steady_clock::now();
     Batch batch;
     while (*reader->Next(1, &batch) == ReadOutcome::kBatch) std::this_thread::sleep_for(std::chrono::milliseconds(5));

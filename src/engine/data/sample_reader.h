@@ -10,13 +10,6 @@
 
 namespace portolan {
 
-// A reader that tells what its policies let pass.
-class DataReader : public Reader {
- public:
-  // Since the reader was opened or restored. Samples of a shuffle window count when the window is read.
-  virtual ReadCounts Counts() const = 0;
-};
-
 struct SampleOrder {
   // 0: the order of the files. Otherwise windows of so many samples, one after another, each in a random order: a
   // window is held in memory whole.
@@ -26,7 +19,7 @@ struct SampleOrder {
 };
 
 // Batches from a source. The position names the data: restoring one of other files, order or schema is refused.
-class SampleReader : public DataReader {
+class SampleReader : public Reader {
  public:
   // `identity` names the data and how it is read; it becomes part of the position, hashed.
   SampleReader(std::unique_ptr<SampleSource> source, const BatchSchema& schema, SampleOrder order,

@@ -62,6 +62,17 @@ class SampleSource {
 
  protected:
   explicit SampleSource(PolicyBook policies) : policies_(std::move(policies)) {}
+  // Ends a sample that was parsed behind the last one of `rows`, which had `ids_before` ids: kept, it is one more;
+  // skipped, it leaves nothing.
+  void Settle(RowOutcome outcome, size_t ids_before, SampleRows* rows) {
+    if (outcome == RowOutcome::kKept) {
+      ++rows->size;
+      policies_.CountSample();
+    } else {
+      if (rows->bags == Bags::kVariable) rows->ids.resize(ids_before);
+      policies_.CountSkipped();
+    }
+  }
   PolicyBook policies_;
 };
 
