@@ -17,9 +17,10 @@ namespace {
 
 struct SelectArguments {
   std::vector<int64_t> sizes;
-  std::string chip, layout = "TN", dtype = "bf16", catalogue, batch, out;
+  std::string chip, layout = "TN", dtype = "bf16", epilogue = "none", catalogue, batch, out;
   int64_t products = 1;
-  int units = 0, top = 5;
+  int64_t lda = 0, ldb = 0, ldd = 0;
+  int units = 0, top = 5, alignment = 16;
   bool explain = false, warm = false;
 };
 
@@ -59,6 +60,34 @@ Result<GemmProblem> ProblemFrom(const SelectArguments& arguments) {
   } else {
     return MakeError(ErrorCode::kInvalidValue, fmt::format("layout '{}' is not one of TN, NN, NT", arguments.layout));
   }
+  const auto epilogue = ParseGemmEpilogue(arguments.epilogue);
+  if (!epilogue) {
+    return MakeError(ErrorCode::kInvalidValue,
+                     fmt::format("--epilogue '{}' is not one of {}", arguments.epilogue, kGemmEpilogueNames));
+  }
+  problem.epilogue = *epilogue;
+  const struct {
+    const char* name;
+    int64_t given, row;
+    int64_t* stride;
+  } strides[] = {{"--lda", arguments.lda, problem.layout == GemmLayout::kNT ? problem.m : problem.k, &problem.lda},
+                 {"--ldb", arguments.ldb, problem.layout == GemmLayout::kTN ? problem.k : problem.n, &problem.ldb},
+                 {"--ldd", arguments.ldd, problem.n, &problem.ldd}};
+  for (const auto& [name, given, row, stride] : strides) {
+    if (given != 0 && (given < row || given > int64_t{1} << 40)) {
+      return MakeError(
+          ErrorCode::kInvalidValue,
+          fmt::format("{} {} is not 0 (packed) or from {}, the elements of a row, to 2^40", name, given, row));
+    }
+    *stride = given;
+  }
+  problem.ldc = problem.ldd;
+  if (arguments.alignment < 1 || arguments.alignment > (1 << 20) ||
+      (arguments.alignment & (arguments.alignment - 1)) != 0) {
+    return MakeError(ErrorCode::kInvalidValue,
+                     fmt::format("--alignment {} is not a power of two from 1 to 2^20", arguments.alignment));
+  }
+  problem.pointer_alignment_bytes = arguments.alignment;
   if (!IsPriceable(problem)) {
     return MakeError(ErrorCode::kInvalidValue, "M x N x products is more than 2^48 outputs");
   }
@@ -137,6 +166,11 @@ void AddSelectCommand(CLI::App& app, const GlobalOptions& global, int* exit_code
       ->capture_default_str();
   select->add_option("--dtype", arguments->dtype, "bf16, tf32, fp8 ...")->capture_default_str();
   select->add_option("--products", arguments->products, "equal products in one call (batched)")->capture_default_str();
+  select->add_option("--epilogue", arguments->epilogue, kGemmEpilogueNames)->capture_default_str();
+  select->add_option("--lda", arguments->lda, "elements between the stored rows of A; 0 = packed");
+  select->add_option("--ldb", arguments->ldb, "the same of B");
+  select->add_option("--ldd", arguments->ldd, "the same of D");
+  select->add_option("--alignment", arguments->alignment, "of the pointers, bytes")->capture_default_str();
   select->add_option("--units", arguments->units, "compute units or SMs that the product may use; 0 = all");
   select->add_flag("--warm", arguments->warm, "the operands were just produced, caches may hold them");
   select->add_option("--top", arguments->top, "how many kernels to list")

@@ -106,7 +106,7 @@ TEST(ExportTest, PartialRowSplitsAreWidened) {
   Placement placement = EstimateOrFail(model, DefaultRecipe(), TestCluster("8xh100")).placement;
   placement.tables[3] = {Sharding::kRow, 2, 1, {5, 6}};
   const Exported exported{TorchRecPlanJson(model, placement, TestCluster("8xh100"))};
-  EXPECT_EQ(exported.json.at("widened"), nlohmann::json::array({model.tables[3].name}));
+  EXPECT_EQ(exported.json.at("widened"), nlohmann::ordered_json::array({model.tables[3].name}));
   EXPECT_EQ(exported.Table(model.tables[3].name).at("ranks").size(), 8u);
   EXPECT_EQ(exported.json.at("world_size"), 8);
 }

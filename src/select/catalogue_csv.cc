@@ -84,10 +84,8 @@ std::vector<int64_t> ReadGroups(CsvRow& row, int64_t m) {
 
 GemmEpilogue ReadEpilogue(CsvRow& row) {
   const std::string name = row.Text("epilogue", "none");
-  for (const auto& [known, epilogue] : kEpilogues) {
-    if (name == known) return epilogue;
-  }
-  row.Fail("epilogue", fmt::format("'{}' is not one of none, bias, bias_activation, activation_gradient, add", name));
+  if (const auto epilogue = ParseGemmEpilogue(name)) return *epilogue;
+  row.Fail("epilogue", fmt::format("'{}' is not one of {}", name, kGemmEpilogueNames));
   return GemmEpilogue::kNone;
 }
 
@@ -283,6 +281,13 @@ Result<KernelList> ReadKernels(const CsvTable& table, DType compute) {
   }
   list.ignored = IgnoredColumns(table, used);
   return list;
+}
+
+std::optional<GemmEpilogue> ParseGemmEpilogue(const std::string& name) {
+  for (const auto& [known, epilogue] : kEpilogues) {
+    if (name == known) return epilogue;
+  }
+  return std::nullopt;
 }
 
 }  // namespace portolan

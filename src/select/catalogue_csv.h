@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,5 +52,9 @@ Result<KernelList> ReadKernels(const CsvTable& table, DType compute);
 
 // The dtype names of the published tables ("bf16", "f16", "fp8", "i8", "f32", "tf32" ...) as a compute type.
 std::optional<DType> ParseTableDType(const std::string& name);
+
+// The epilogue of that name, one of kGemmEpilogueNames.
+std::optional<GemmEpilogue> ParseGemmEpilogue(const std::string& name);
+inline constexpr const char* kGemmEpilogueNames = "none, bias, bias_activation, activation_gradient, add";
 
 }  // namespace portolan

@@ -9,6 +9,7 @@
 
 #include "cost/gemm.h"
 #include "select/family_tensile.h"
+#include "select/tile_lanes.h"
 #include "select/tile_model.h"
 
 namespace portolan {
@@ -81,13 +82,23 @@ class AiterModel : public FamilyModel {
   KernelTerms Terms(const GemmProblem& problem, const Code& code, KernelRegime* regime) const {
     const TileProblem p = DescribeTileProblem(problem, device_, classes_);
     if (code.chosen_by_library) return LibraryTerms(LibraryBest(problem), p, code, regime);
-    if (!code.stream_k) return EvaluateTile(p, code.tile, device_, regime);
-    return EvaluateTile(p, StreamK(p, code.tile), device_, regime);
+    if (!code.stream_k) return EvaluateTile(p, code.tile, regime);
+    return EvaluateTile(p, StreamK(p, code.tile), regime);
   }
 
-  TileKernel StreamK(const TileProblem& p, TileKernel kernel) const {
-    const double tiles = std::ceil(p.m * kernel.inv_tile_m) * std::ceil(p.n * kernel.inv_tile_n) * p.batch;
-    const double units = std::max(1.0, std::floor(kernel.units * p.usable_share));
+  static double TilesOf(const TileProblem& p, const TileKernel& kernel) {
+    return std::ceil(p.m * kernel.inv_tile_m) * std::ceil(p.n * kernel.inv_tile_n) * p.batch;
+  }
+  static double UnitsOf(const TileProblem& p, const TileKernel& kernel) {
+    return std::max(1.0, std::floor(kernel.units * p.usable_share));
+  }
+  // Whether a stream-K kernel divides K: only where the tiles do not fill the device.
+  static bool CutsTiles(const TileProblem& p, const TileKernel& kernel) {
+    return TilesOf(p, kernel) < UnitsOf(p, kernel);
+  }
+
+  static TileKernel StreamK(const TileProblem& p, TileKernel kernel) {
+    const double tiles = TilesOf(p, kernel), units = UnitsOf(p, kernel);
     if (tiles < units) {
       kernel.split = StreamKGrid(tiles, std::ceil(p.k * kernel.inv_step_k), units) / tiles;
       kernel.inv_split = 1.0 / kernel.split;
@@ -102,18 +113,22 @@ class AiterModel : public FamilyModel {
   // `best` times the factor of the code path.
   KernelTerms LibraryTerms(const Estimate& best, const TileProblem& p, const Code& code, KernelRegime* regime) const {
     KernelRegime where;
-    EvaluateTile(p, code.tile, device_, &where);
+    EvaluateTile(p, code.tile, &where);
     if (regime != nullptr) *regime = where;
     const TileKernel& k = code.tile;
+    // cost/gemm prices the whole device; on a share of its units the arithmetic takes longer, the memory does not.
+    const double whole = std::max(0.0, best.total.value - best.launch.value);
+    const double main_loop = std::max(whole, best.compute.value / p.usable_share);
     const double factor =
         std::exp(k.factor[0] + k.by_depth * where.depth + k.by_fill * where.fill + k.by_traffic * where.traffic);
     KernelTerms t;
     t.launch = best.launch.value;
-    t.matrix = best.compute.value;
+    t.matrix = best.compute.value / p.usable_share;
     t.hbm = best.memory.value;
-    t.main_loop = std::max(0.0, best.total.value - best.launch.value);
-    t.total = best.total.value * factor;
-    t.residual = t.total - best.total.value;
+    t.main_loop = main_loop;
+    const double total = best.launch.value + main_loop;
+    t.total = total * factor;
+    t.residual = t.total - total;
     return t;
   }
 
@@ -196,25 +211,29 @@ class AiterModel : public FamilyModel {
 class AiterScorer : public KernelScorer {
  public:
   AiterScorer(const AiterModel& model, std::span<const GemmKernel> kernels) : model_(model) {
+    std::vector<TileKernel> tiles;
     for (const GemmKernel& kernel : kernels) {
       ready_.push_back(model.Ready(kernel));
+      tiles.push_back(ready_.back().tile);
       any_chosen_by_library_ = any_chosen_by_library_ || ready_.back().chosen_by_library;
     }
+    lanes_ = TileLanes(std::move(tiles));
   }
   void ScoreAll(const GemmProblem& problem, std::span<double> seconds) const override {
     const TileProblem p = DescribeTileProblem(problem, model_.device_, model_.classes_);
     const bool fits = model_.Fits(problem);
-    const Estimate library = fits && any_chosen_by_library_ ? model_.LibraryBest(problem) : Estimate{};
+    if (!fits) {
+      std::fill(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
+      return;
+    }
+    lanes_.ScoreAll(p, seconds);
+    const Estimate library = any_chosen_by_library_ ? model_.LibraryBest(problem) : Estimate{};
     for (size_t i = 0; i < ready_.size(); ++i) {
       const AiterModel::Code& code = ready_[i];
-      if (!fits) {
-        seconds[i] = std::numeric_limits<double>::infinity();
-      } else if (code.chosen_by_library) {
+      if (code.chosen_by_library) {
         seconds[i] = model_.LibraryTerms(library, p, code, nullptr).total;
-      } else if (code.stream_k) {
-        seconds[i] = EvaluateTileTotal(p, model_.StreamK(p, code.tile), model_.device_);
-      } else {
-        seconds[i] = EvaluateTileTotal(p, code.tile, model_.device_);
+      } else if (code.stream_k && model_.CutsTiles(p, code.tile)) {
+        seconds[i] = EvaluateTileTotal(p, model_.StreamK(p, code.tile));
       }
     }
   }
@@ -225,6 +244,7 @@ class AiterScorer : public KernelScorer {
  private:
   const AiterModel& model_;
   std::vector<AiterModel::Code> ready_;
+  TileLanes lanes_;
   bool any_chosen_by_library_ = false;
 };
 

@@ -86,6 +86,17 @@ TEST(Aiter, SplittingHelpsSkinnyProducts) {
   EXPECT_FALSE(model->Supports(backward, whole));
 }
 
+TEST(Aiter, ALibrarysOwnChoiceIsSlowerOnFewerUnits) {
+  const auto model = kAiterFamily.make(RoundAccelerator(), InitialConstants(KernelFamily::kAiter, DType::kBf16));
+  const GemmKernel library = FromName("torch", "native");
+  GemmProblem problem = Product(8192, 8192, 8192);  // arithmetic decides
+  const double whole = model->Score(problem, library).matrix;
+  problem.usable_units = 25;  // a quarter of the 100
+  const KernelTerms quarter = model->Score(problem, library);
+  EXPECT_NEAR(quarter.matrix, 4.0 * whole, 1e-9 * whole);
+  EXPECT_GE(quarter.total, 4.0 * whole);
+}
+
 TEST(Aiter, PreparedAgreesToTheLastBit) {
   const auto model = kAiterFamily.make(RoundAccelerator(), InitialConstants(KernelFamily::kAiter, DType::kBf16));
   const std::vector<GemmKernel> kernels = {FromName("torch", "native"),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "select/tile_lanes.h"
 #include "select/tile_model.h"
 
 namespace portolan {
@@ -69,12 +70,12 @@ class CublasLtModel : public FamilyModel {
   }
 
   KernelTerms Score(const GemmProblem& problem, const GemmKernel& kernel) const override {
-    return EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel), device_);
+    return EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel));
   }
 
   KernelRegime Regime(const GemmProblem& problem, const GemmKernel& kernel) const override {
     KernelRegime regime;
-    EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel), device_, &regime);
+    EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel), &regime);
     return regime;
   }
 
@@ -203,27 +204,28 @@ class CublasLtModel : public FamilyModel {
 class CublasLtScorer : public KernelScorer {
  public:
   CublasLtScorer(const CublasLtModel& model, std::span<const GemmKernel> kernels) : model_(model) {
+    std::vector<TileKernel> ready;
     for (const GemmKernel& kernel : kernels) {
-      ready_.push_back(model.Ready(kernel));
+      ready.push_back(model.Ready(kernel));
       least_alignment_.push_back(LeastAlignment(kernel.algo));
     }
+    lanes_ = TileLanes(std::move(ready));
   }
   void ScoreAll(const GemmProblem& problem, std::span<double> seconds) const override {
-    const TileProblem p = DescribeTileProblem(problem, model_.device_, model_.classes_);
+    lanes_.ScoreAll(DescribeTileProblem(problem, model_.device_, model_.classes_), seconds);
     const bool right_type = problem.compute == model_.constants_.compute;
     const int alignment = RowAlignment(problem);
-    for (size_t i = 0; i < ready_.size(); ++i) {
-      seconds[i] = right_type && alignment >= least_alignment_[i] ? EvaluateTileTotal(p, ready_[i], model_.device_)
-                                                                  : std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      if (!right_type || alignment < least_alignment_[i]) seconds[i] = std::numeric_limits<double>::infinity();
     }
   }
   KernelTerms Terms(const GemmProblem& problem, size_t i) const override {
-    return EvaluateTile(DescribeTileProblem(problem, model_.device_, model_.classes_), ready_[i], model_.device_);
+    return EvaluateTile(DescribeTileProblem(problem, model_.device_, model_.classes_), lanes_.kernel(i));
   }
 
  private:
   const CublasLtModel& model_;
-  std::vector<TileKernel> ready_;
+  TileLanes lanes_;
   std::vector<int> least_alignment_;
 };
 

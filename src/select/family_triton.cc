@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "select/tile_lanes.h"
 #include "select/tile_model.h"
 
 namespace portolan {
@@ -32,12 +33,12 @@ class TritonModel : public FamilyModel {
   }
 
   KernelTerms Score(const GemmProblem& problem, const GemmKernel& kernel) const override {
-    return EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel), device_);
+    return EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel));
   }
 
   KernelRegime Regime(const GemmProblem& problem, const GemmKernel& kernel) const override {
     KernelRegime regime;
-    EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel), device_, &regime);
+    EvaluateTile(DescribeTileProblem(problem, device_, classes_), Ready(kernel), &regime);
     return regime;
   }
 
@@ -124,23 +125,24 @@ class TritonModel : public FamilyModel {
 class TritonScorer : public KernelScorer {
  public:
   TritonScorer(const TritonModel& model, std::span<const GemmKernel> kernels) : model_(model) {
-    for (const GemmKernel& kernel : kernels) ready_.push_back(model.Ready(kernel));
+    std::vector<TileKernel> ready;
+    for (const GemmKernel& kernel : kernels) ready.push_back(model.Ready(kernel));
+    lanes_ = TileLanes(std::move(ready));
   }
   void ScoreAll(const GemmProblem& problem, std::span<double> seconds) const override {
-    const TileProblem p = DescribeTileProblem(problem, model_.device_, model_.classes_);
+    lanes_.ScoreAll(DescribeTileProblem(problem, model_.device_, model_.classes_), seconds);
     const bool right_type = problem.compute == model_.constants_.compute;
-    for (size_t i = 0; i < ready_.size(); ++i) {
-      seconds[i] = right_type && ready_[i].supported ? EvaluateTileTotal(p, ready_[i], model_.device_)
-                                                     : std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      if (!right_type || !lanes_.kernel(i).supported) seconds[i] = std::numeric_limits<double>::infinity();
     }
   }
   KernelTerms Terms(const GemmProblem& problem, size_t i) const override {
-    return EvaluateTile(DescribeTileProblem(problem, model_.device_, model_.classes_), ready_[i], model_.device_);
+    return EvaluateTile(DescribeTileProblem(problem, model_.device_, model_.classes_), lanes_.kernel(i));
   }
 
  private:
   const TritonModel& model_;
-  std::vector<TileKernel> ready_;
+  TileLanes lanes_;
 };
 
 std::unique_ptr<KernelScorer> TritonModel::Prepare(std::span<const GemmKernel> kernels) const {

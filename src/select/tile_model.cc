@@ -6,6 +6,7 @@
 
 #include "cost/gemm_tiles.h"
 #include "cost/memory_bound.h"
+#include "select/tile_formula.h"
 
 namespace portolan {
 
@@ -41,145 +42,40 @@ const std::array<ConstantSpec, kTileConstantCount> kTileConstantSpecs = {{
 namespace {
 
 constexpr double kSharedBytesPerClock = 128.0;  // NVIDIA, every generation described so far
-constexpr double kOverlapWait = 1.0 / 3.0;
-constexpr double kBelowFloor = 0.01;
 constexpr double kFitStart = 25e6 / 62.9e6,
                  kFitEnd = 45e6 / 62.9e6;  // shares of the L2 between which operands fall out
 
-double Fourth(double x) {
-  const double square = x * x;
-  return square * square;
-}
-double FourthRoot(double x) { return std::sqrt(std::sqrt(x)); }
-
-// ceil(x inv) where inv = 1 / divisor, forgiving its rounding.
-double CeilTimes(double x, double inv) { return static_cast<double>(static_cast<int64_t>(x * inv + (1.0 - 1e-9))); }
-
-// exp(x) for |x| <= 4 to 1e-6: the same bits on every machine, and no call.
-double SmallExp(double x) {
-  const double y = std::clamp(x, -4.0, 4.0) * (1.0 / 32.0);
-  double e = 1.0 + y * (1.0 + y * (0.5 + y * (1.0 / 6.0 + y * (1.0 / 24.0 + y * (1.0 / 120.0)))));
-  e *= e;
-  e *= e;
-  e *= e;
-  e *= e;
-  return e * e;
-}
-
-double Dot(const std::array<float, kSlopeCount>& a, const std::array<double, kSlopeCount>& b) {
-  double sum = 0.0;
-  for (size_t i = 0; i < kSlopeCount; ++i) sum += static_cast<double>(a[i]) * b[i];
-  return sum;
+TileRow RowOf(const TileProblem& p, const TileKernel& k) {
+  const size_t layout = static_cast<size_t>(p.layout), path = static_cast<size_t>(k.tile_class);
+  TileRow row;
+  row.tile_m = k.tile_m, row.tile_n = k.tile_n, row.split = k.split;
+  row.inv_tile_m = k.inv_tile_m, row.inv_tile_n = k.inv_tile_n, row.inv_split = k.inv_split;
+  row.inv_step_k = k.inv_step_k;
+  row.cluster_m = k.cluster_m, row.cluster_n = k.cluster_n;
+  row.inv_cluster_m = 1.0 / k.cluster_m, row.inv_cluster_n = 1.0 / k.cluster_n;
+  row.units = k.units, row.occupancy = k.occupancy, row.aspect = k.aspect, row.rows_at_once = k.rows_at_once;
+  row.matrix = k.matrix[layout];
+  row.lds = k.lds, row.l2 = k.l2, row.issue = k.issue, row.step = k.step, row.wait = k.wait;
+  row.prologue = k.prologue, row.epilogue_tile = k.epilogue_tile, row.epilogue_fixed = k.epilogue_fixed;
+  row.launch = k.launch;
+  row.seconds_per_hbm_byte = k.seconds_per_hbm_byte, row.seconds_per_l2_byte = k.seconds_per_l2_byte;
+  row.refetch = k.refetch, row.step_l2_bytes = k.step_l2_bytes, row.bytes_k = k.bytes_k;
+  row.reduction = k.reduction, row.seconds_per_partial = k.seconds_per_partial;
+  row.output_factor = k.output_factor;
+  row.atomic = k.atomic ? 1.0 : 0.0, row.stream_k = k.stream_k ? 1.0 : 0.0;
+  row.factor = k.factor[layout];
+  for (size_t i = 0; i < kSlopeCount; ++i) row.slopes[i] = static_cast<double>(k.slopes[layout][i]);
+  row.issue_factor = p.issue_factor[path], row.epilogue_factor = p.epilogue_factor[path];
+  return row;
 }
 
-// kTerms: fill every field, or only total.
-template <bool kTerms>
-inline KernelTerms Evaluate(const TileProblem& p, const TileKernel& k, KernelRegime* regime) {
-  KernelTerms t;
-  double rows = CeilTimes(p.m, k.inv_tile_m);
-  double columns = CeilTimes(p.n, k.inv_tile_n);
-  if (k.cluster_m > 1.0) rows = CeilTimes(rows, 1.0 / k.cluster_m) * k.cluster_m;
-  if (k.cluster_n > 1.0) columns = CeilTimes(columns, 1.0 / k.cluster_n) * k.cluster_n;
-  double tiles = rows * columns * p.batch;
-  if (p.uneven_groups > 0.0) {
-    GemmKernel shape;
-    shape.tile_m = static_cast<int16_t>(k.tile_m);
-    shape.tile_n = static_cast<int16_t>(k.tile_n);
-    tiles = TileCount(*p.source, shape);
-  }
-  const double grid = tiles * k.split;
-  const double steps = CeilTimes(CeilTimes(p.k, k.inv_split), k.inv_step_k);
-  const double units = p.usable_share < 1.0 ? std::max(1.0, std::floor(k.units * p.usable_share)) : k.units;
-  const double wave = units * k.occupancy;
-  const double waves = grid / wave;
-  const double full = static_cast<double>(static_cast<int64_t>(waves + 1e-9));
-  const double left = grid - full * wave;
-  const size_t layout = static_cast<size_t>(p.layout);
-  const size_t path = static_cast<size_t>(k.tile_class);
-
-  const double matrix = k.matrix[layout];
-  const double issue = k.issue * p.issue_factor[path];
-  const double shared = Fourth(matrix) + Fourth(k.lds) + Fourth(k.l2) + Fourth(issue);
-  const double alone = k.step + matrix + issue;
-  const double wait = k.wait + kOverlapWait * alone;
-  const double chain = Fourth(alone) + Fourth(wait);
-  const double epilogue = k.epilogue_tile * p.epilogue_factor[path] + k.epilogue_fixed;
-  double loop = 0.0, fixed = 0.0, out = 0.0;
-  const bool cut = k.stream_k && left > 0.5;
-  if (cut) {
-    loop = waves * steps * FourthRoot(shared + chain);
-    fixed = (full + 1.0) * k.prologue;
-    out = std::max(1.0, waves) * epilogue;
-  }
-  if (full > 0.0 && !cut) {
-    loop = full * steps * FourthRoot(Fourth(k.occupancy) * shared + chain);
-    fixed = full * k.prologue;
-    out = full * k.occupancy * epilogue;
-  }
-  if (left > 0.5 && !cut) {
-    const double resident = CeilTimes(left, 1.0 / units);
-    loop += steps * FourthRoot(Fourth(resident) * shared + chain);
-    fixed += k.prologue;
-    out += resident * epilogue;
-  }
-  const double busiest = loop + fixed + out;
-
-  double read = p.compulsory;
-  if (p.refetch > 0.0) {
-    const double at_once = std::min(wave, rows * columns);
-    double tall = k.rows_at_once > 0.0 ? k.rows_at_once : std::sqrt(at_once) * k.aspect;
-    tall = std::min(std::max(1.0, tall), std::min(rows, at_once));
-    const double wide = std::min(at_once / tall, columns);
-    tall = std::min(at_once / wide, rows);
-    const double again = std::max(1.0, waves) * (tall * k.tile_m + wide * k.tile_n) * p.k * k.bytes_k;
-    if (again > read) read += (again - read) * k.refetch * p.refetch;
-  }
-  const double hbm = (read * (1.0 - p.cached) + p.output * k.output_factor) * k.seconds_per_hbm_byte;
-  const double l2 = grid * steps * k.step_l2_bytes * k.seconds_per_l2_byte;
-  const double body = FourthRoot(Fourth(busiest) + Fourth(hbm) + Fourth(l2));
-  const double reduction = k.split > 1.0 ? k.reduction + k.seconds_per_partial * p.m * p.n * p.batch * k.split
-                           : cut         ? k.reduction
-                                         : 0.0;
-  const double clearing = k.atomic ? p.clearing : 0.0;
-
-  KernelRegime r;
-  // Two fractions a division: x / a and y / b from 1 / (a b).
-  const double rounds = left > 0.5 ? full + 1.0 : full;
-  const double work = 1.0 / ((steps + 16.0) * (waves + 1.0));
-  r.depth = steps * (waves + 1.0) * work;
-  r.fill = waves * (steps + 16.0) * work;
-  const double load = 1.0 / ((hbm + busiest) * rounds);
-  r.traffic = hbm * rounds * load;
-  r.tail = (rounds - waves) * (hbm + busiest) * load;
-  const double grid_shape = 1.0 / ((columns + 4.0) * (rows + 4.0));
-  r.breadth = columns * (rows + 4.0) * grid_shape;
-  r.height = rows * (columns + 4.0) * grid_shape;
-  const double kernel_time = k.launch + body + reduction;
-  const double log_factor = k.factor[layout] + Dot(k.slopes[layout], SlopeMultipliers(r));
-  t.residual = kernel_time * (SmallExp(log_factor) - 1.0);
-  // Factors of code paths that calibration never saw together may promise more than the chip has. Below the floor only
-  // the order is kept.
-  const double promised = kernel_time + t.residual;
-  if (promised < p.floor) t.residual = p.floor * (1.0 - kBelowFloor) + kBelowFloor * promised - kernel_time;
-  t.total = kernel_time + t.residual + clearing;
-  if constexpr (kTerms) {
-    if (regime != nullptr) *regime = r;
-    const double each = grid / units;
-    t.launch = k.launch;
-    t.prologue = fixed;
-    t.epilogue = out;
-    t.matrix = each * steps * matrix;
-    t.lds = each * steps * k.lds;
-    t.l2 = std::max(each * steps * k.l2, l2);
-    t.hbm = hbm;
-    t.latency = waves * steps * FourthRoot(chain);
-    const double even = waves * steps * FourthRoot(Fourth(std::min(k.occupancy, std::max(1.0, each))) * shared + chain);
-    t.wave_quantisation = std::clamp(loop - even, 0.0, body - fixed - out);
-    t.main_loop = body - fixed - out - t.wave_quantisation;
-    t.split_reduction = reduction;
-    t.clearing = clearing;
-  }
-  return t;
+// Tiles of a grouped product, where each group rounds up by itself; 0 for one product.
+double GroupedTiles(const TileProblem& p, const TileKernel& k) {
+  if (p.uneven_groups <= 0.0) return 0.0;
+  GemmKernel shape;
+  shape.tile_m = static_cast<int16_t>(k.tile_m);
+  shape.tile_n = static_cast<int16_t>(k.tile_n);
+  return TileCount(*p.source, shape);
 }
 
 }  // namespace
@@ -236,13 +132,33 @@ TileProblem DescribeTileProblem(const GemmProblem& problem, const TileDevice& de
   return p;
 }
 
-KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, const TileDevice&,
-                         KernelRegime* regime) {
-  return Evaluate<true>(problem, kernel, regime);
+KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, KernelRegime* regime) {
+  const TileRow k = RowOf(problem, kernel);
+  const TileTimes r = EvaluateRow(problem, k, GroupedTiles(problem, kernel));
+  if (regime != nullptr) *regime = r.regime;
+  KernelTerms t;
+  const double each = r.grid / r.units;
+  t.launch = k.launch;
+  t.prologue = r.fixed;
+  t.epilogue = r.out;
+  t.matrix = each * r.steps * k.matrix;
+  t.lds = each * r.steps * k.lds;
+  t.l2 = std::max(each * r.steps * k.l2, r.l2);
+  t.hbm = r.hbm;
+  t.latency = r.waves * r.steps * FourthRoot(r.chain);
+  const double even =
+      r.waves * r.steps * FourthRoot(Fourth(std::min(k.occupancy, std::max(1.0, each))) * r.shared + r.chain);
+  t.wave_quantisation = std::clamp(r.loop - even, 0.0, r.body - r.fixed - r.out);
+  t.main_loop = r.body - r.fixed - r.out - t.wave_quantisation;
+  t.split_reduction = r.reduction;
+  t.clearing = r.clearing;
+  t.residual = r.residual;
+  t.total = r.total;
+  return t;
 }
 
-double EvaluateTileTotal(const TileProblem& problem, const TileKernel& kernel, const TileDevice&) {
-  return Evaluate<false>(problem, kernel, nullptr).total;
+double EvaluateTileTotal(const TileProblem& problem, const TileKernel& kernel) {
+  return EvaluateRow(problem, RowOf(problem, kernel), GroupedTiles(problem, kernel)).total;
 }
 
 void AddFactors(const FamilyConstants& constants, const std::string& key, TileKernel* kernel, int layout) {

@@ -141,9 +141,8 @@ inline TileKernel MakeTileKernel(double tile_m, double tile_n, double step_k, in
 }
 
 // The terms; regime is optional. EvaluateTileTotal(p, k) == EvaluateTile(p, k).total to the last bit.
-KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, const TileDevice& device,
-                         KernelRegime* regime = nullptr);
-double EvaluateTileTotal(const TileProblem& problem, const TileKernel& kernel, const TileDevice& device);
+KernelTerms EvaluateTile(const TileProblem& problem, const TileKernel& kernel, KernelRegime* regime = nullptr);
+double EvaluateTileTotal(const TileProblem& problem, const TileKernel& kernel);
 
 // Sum of the factors named by `keys` and of their slopes, added to the kernel.
 void AddFactors(const FamilyConstants& constants, const std::string& key, TileKernel* kernel, int layout);

@@ -28,7 +28,7 @@ TileKernel BareKernel() {
 class TileModelTest : public ::testing::Test {
  protected:
   KernelTerms Terms(const GemmProblem& problem, const TileKernel& kernel, KernelRegime* regime = nullptr) {
-    return EvaluateTile(DescribeTileProblem(problem, device_, constants_), kernel, device_, regime);
+    return EvaluateTile(DescribeTileProblem(problem, device_, constants_), kernel, regime);
   }
   TileDevice device_ = DescribeTileDevice(RoundAccelerator(), DType::kBf16);
   std::array<TileConstants, 1> constants_ = BareConstants();

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/cpu_clones.h"
 #include "kernels/activation/activation.h"
-#include "kernels/cpu_clones.h"
 
 namespace portolan::kernels::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "kernels/cpu_clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/number_formats.h"
 

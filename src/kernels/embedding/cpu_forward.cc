@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu_clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/number_formats.h"
 

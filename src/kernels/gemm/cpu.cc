@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "kernels/cpu_clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/number_formats.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cpu_clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/interaction/interaction.h"
 
 namespace portolan::kernels::cpu {

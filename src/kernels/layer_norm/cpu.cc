@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cpu_clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/layer_norm/layer_norm.h"
 
 namespace portolan::kernels::cpu {

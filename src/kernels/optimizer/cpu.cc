@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cpu_clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/optimizer/optimizer.h"
 
 namespace portolan::kernels::cpu {
