@@ -22,11 +22,12 @@ std::vector<std::string> DataDirectories(const GlobalOptions& global) {
   return dirs;
 }
 
-Result<Catalogue> LoadCatalogue(const GlobalOptions& global) {
-  // Kernel catalogues, for steps on these accelerators, come from the same directories.
+Result<Catalogue> LoadCatalogue(const GlobalOptions& global) { return Catalogue::Load(DataDirectories(global)); }
+
+Result<Catalogue> LoadPricingCatalogue(const GlobalOptions& global) {
   PORTOLAN_ASSIGN_OR_RETURN(auto times, GemmTimes::Create(DataDirectories(global)));
   SetGemmTimes(std::move(times));
-  return Catalogue::Load(DataDirectories(global));
+  return LoadCatalogue(global);
 }
 
 Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given) {

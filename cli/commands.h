@@ -34,6 +34,8 @@ std::string BuiltInDataDirectory();
 std::vector<std::string> DataDirectories(const GlobalOptions& global);
 // Built-in hardware, then that of the user's directories.
 Result<Catalogue> LoadCatalogue(const GlobalOptions& global);
+// The same, for commands that price steps: the GEMM kernel catalogues and their error records are read as well.
+Result<Catalogue> LoadPricingCatalogue(const GlobalOptions& global);
 // The samples of a batch that an option gives, "8192" or "8.192e3"; 0 when it is not given. Error: not a whole number
 // from 1 to 1e12, as in a recipe.
 Result<int64_t> ParseBatch(const char* option, const std::optional<std::string>& given);

@@ -106,7 +106,7 @@ void PrintOps(const StepGraph& graph) {
 }
 
 Result<int> RunEstimate(const EstimateOptions& options, const GlobalOptions& global) {
-  PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadCatalogue(global));
+  PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadPricingCatalogue(global));
   PreparedStep step;
   const std::vector<std::string> dirs = DataDirectories(global);
   PORTOLAN_ASSIGN_OR_RETURN(const std::string model_file, FindDataFile(dirs, "models", options.model));

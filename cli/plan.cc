@@ -269,7 +269,7 @@ Status CheckAllowed(const std::vector<std::string>& allow) {
 
 Result<int> RunPlan(const PlanCommand& command, const GlobalOptions& global) {
   PORTOLAN_RETURN_IF_ERROR(CheckAllowed(command.allow));
-  PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadCatalogue(global));
+  PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadPricingCatalogue(global));
   const std::vector<std::string> dirs = DataDirectories(global);
   PORTOLAN_ASSIGN_OR_RETURN(const std::string model_file, FindDataFile(dirs, "models", command.model));
   PORTOLAN_ASSIGN_OR_RETURN(const Model model, LoadModel(model_file));

@@ -76,7 +76,7 @@ nlohmann::ordered_json ToJson(const std::vector<ValidationRow>& rows) {
 }
 
 Result<int> RunValidate(const GlobalOptions& global) {
-  PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadCatalogue(global));
+  PORTOLAN_ASSIGN_OR_RETURN(const Catalogue catalogue, LoadPricingCatalogue(global));
   const std::vector<std::string> dirs = DataDirectories(global);
   PORTOLAN_ASSIGN_OR_RETURN(const std::vector<ValidationEntry> entries, LoadValidation(dirs));
   const std::vector<ValidationRow> rows = RunValidation(entries, catalogue, dirs, SharedStepConstants());
