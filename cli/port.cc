@@ -28,18 +28,27 @@ struct Options {
   bool in_place = false;
   bool shim_only = false;
   bool check = false;
+  bool launch_calls = false;
 };
 
+std::string Files(size_t count) { return fmt::format("{} file{}", count, count == 1 ? "" : "s"); }
+
+// "gfx950 (MI350X, ROCm 6.3)", "sm_90 (H100, CUDA)"
+std::string TargetText(const PortTarget& target) {
+  const std::string platform =
+      target.to_cuda ? "CUDA" : fmt::format("ROCm {}.{}", target.rocm / 100, target.rocm % 100);
+  return fmt::format("{} ({}, {})", target.gfx, target.accelerator_name, platform);
+}
+
 void PrintSummary(const PortReport& report, const Options& options, const PortTarget& target) {
-  fmt::print("Ported for {} ({}, ROCm {}.{}): {} files read, {} changed, {} copied as they are.\n", target.gfx,
-             target.accelerator_name, target.rocm / 100, target.rocm % 100, report.files_read, report.files_changed,
-             report.files_copied);
+  fmt::print("Ported for {}: {} read, {} changed, {} copied as {}.\n", TargetText(target), Files(report.files_read),
+             report.files_changed, report.files_copied, report.files_copied == 1 ? "it is" : "they are");
   if (!report.compat.empty()) {
     std::string parts;
     for (const std::string& part : report.compat) parts += (parts.empty() ? "" : ", ") + part;
     fmt::print("{}", WrapText(fmt::format("{} brings what HIP lacks: {}.", kCompatHeaderName, parts), 0, kColumns));
   }
-  if (!report.checked_names) {
+  if (!report.checked_names && !target.to_cuda) {
     fmt::print("No HIP headers were found, so names follow HIP's naming rule unchecked\n(--hip-include DIR).\n");
   }
   std::vector<Finding> left;
@@ -76,13 +85,12 @@ void PrintLeft(const PortReport& report) {
 
 void PrintShim(const PortReport& report, const std::string& folder, const PortTarget& target) {
   if (report.shim_files.empty()) {
-    fmt::print("{} files read: nothing of CUDA, so no shim is needed.\n", report.files_read);
+    fmt::print("{} read: nothing of CUDA, so no shim is needed.\n", Files(report.files_read));
     PrintLeft(report);
     return;
   }
-  fmt::print("A shim for {} ({}, ROCm {}.{}): {} files read, {} files in {} ({} changed).\n", target.gfx,
-             target.accelerator_name, target.rocm / 100, target.rocm % 100, report.files_read, report.shim_files.size(),
-             folder, report.shim_changed.size());
+  fmt::print("A shim for {}: {} read, {} in {} ({} changed).\n", TargetText(target), Files(report.files_read),
+             Files(report.shim_files.size()), folder, report.shim_changed.size());
   if (!report.compat.empty()) {
     std::string parts;
     for (const std::string& part : report.compat) parts += (parts.empty() ? "" : ", ") + part;
@@ -121,7 +129,7 @@ Result<int> RunShim(const GlobalOptions& global, const Options& options) {
     PrintShim(report, (folder / kShimFolder).generic_string(), target);
   } else if (global.json_path != "-") {
     for (const std::string& line : report.shim_lacks) fmt::print("{}\n", line);
-    fmt::print("{} files read: {}.\n", report.files_read,
+    fmt::print("{} read: {}.\n", Files(report.files_read),
                report.shim_lacks.empty() ? std::string("the shim has all that they use")
                                          : fmt::format("the shim lacks {} things", report.shim_lacks.size()));
   }
@@ -139,7 +147,8 @@ Result<int> RunPort(const GlobalOptions& global, const Options& options) {
     return MakeError(ErrorCode::kUsage, "give an output with -o, or --in-place, and not both");
   }
   if (options.shim_only) return RunShim(global, options);
-  PORTOLAN_ASSIGN_OR_RETURN(const PortTarget target, ReadTarget(global, options.porting));
+  PORTOLAN_ASSIGN_OR_RETURN(PortTarget target, ReadTarget(global, options.porting));
+  target.launch_calls = options.launch_calls;
   PORTOLAN_ASSIGN_OR_RETURN(PortReport report,
                             Port({options.porting.input, options.in_place ? options.porting.input : options.output,
                                   HipIncludeDirectory(options.porting)},
@@ -170,6 +179,8 @@ void AddPortCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) 
                  HelpText("Change no source: generate headers with CUDA's names, in OUT/portolan_shim"));
   port->add_flag("--check", options->check,
                  HelpText("With --shim-only: write nothing; exit code 1 when the project uses what its shim lacks"));
+  port->add_flag("--launch-calls", options->launch_calls,
+                 HelpText("Launches become calls of hipLaunchKernelGGL, for compilers without <<<>>>"));
   port->callback([&global, exit_code, options] {
     if (options->check && options->porting.input.empty()) options->porting.input = ".";
     const auto result = RunPort(global, *options);

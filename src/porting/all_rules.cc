@@ -6,8 +6,10 @@ namespace portolan {
 const std::vector<PortingRule>& AllPortingRules() {
   static const auto* rules = new std::vector<PortingRule>{
       {"include", "CUDA's headers become HIP's", ApplyIncludes},
+      {"launch-call", "Launches become calls of hipLaunchKernelGGL, where asked for", ApplyLaunchCalls},
       {"symbol-argument", "A __device__ variable handed to the runtime goes through HIP_SYMBOL", ApplySymbolArguments},
       {"kernel-pointer", "A kernel handed to the runtime becomes a const void *", ApplyKernelPointerArguments},
+      {"call-argument", "Functions that take other arguments in HIP", ApplyCallArguments},
       {"compiler-guard", "__CUDA_ARCH__, __CUDACC__ and __NVCC__ take HIP's meaning", ApplyCompilerGuards},
       {"warp-sync", "Warp-synchronous builtins with 32-bit masks", ApplyWarpSync},
       {"shuffle-width", "Shuffles without a width mix two 32-lane teams on 64 lanes", ApplyShuffleWidth},
@@ -15,6 +17,7 @@ const std::vector<PortingRule>& AllPortingRules() {
       {"warp-size", "warpSize is 64, or no constant", ApplyWarpSize},
       {"lane-arithmetic", "Constants that fix a warp's width at 32", ApplyLaneArithmetic},
       {"launch-bounds", "The second launch bound has another unit", ApplyLaunchBounds},
+      {"missing-launch-bounds", "Kernels without launch bounds whose launches are all known", ApplyMissingLaunchBounds},
       {"inline-ptx", "PTX in asm()", ApplyInlinePtx},
       {"device-intrinsic", "Device functions that HIP lacks", ApplyDeviceIntrinsics},
       {"cub", "CUB becomes hipCUB; logical warps keep 32 threads", ApplyCub},

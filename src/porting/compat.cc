@@ -91,7 +91,7 @@ const std::vector<Part>& Parts() {
        {},
 #include "porting/compat/bf16.hip.inc"
        ,
-       {"__float2bfloat16_rn", "__floats2bfloat162_rn", "__float2bfloat162_rn", "__bfloat162int_rn",
+       {"make_bfloat162", "__float2bfloat16_rn", "__floats2bfloat162_rn", "__float2bfloat162_rn", "__bfloat162int_rn",
         "__bfloat162int_rz", "__bfloat162uint_rn", "__int2bfloat16_rn", "__uint2bfloat16_rn",
         "__internal_bfloat162float"}},
       {"half_host",
@@ -102,6 +102,11 @@ const std::vector<Part>& Parts() {
       {"half_atomics",
        {},
 #include "porting/compat/half_atomics.hip.inc"
+       ,
+       {}},
+      {"blas_half",
+       {},
+#include "porting/compat/blas_half.hip.inc"
        ,
        {}},
       {"byte_simd",

@@ -5,7 +5,8 @@
 namespace portolan {
 namespace {
 
-// Recursive descent over || && ! defined and primaries. A comparison, a sum or a call is unknown.
+// Recursive descent over || && ! defined and primaries. A comparison, a sum or a call is unknown, except comparisons of
+// sums of products of numbers and the release of CUDA's compiler.
 class Evaluator {
  public:
   // `macros`: what becomes of CUDA's.
@@ -45,6 +46,7 @@ class Evaluator {
         (source_.Is(at_ + 1, ">") || source_.Is(at_ + 1, "<"))) {
       return Architecture(ours ? CudaMacros::kPorted : macros_);
     }
+    if (const Truth release = Release(); release != Truth::kUnknown) return release;
     Truth value = Primary(depth);
     while (at_ < end_ && !source_.Is(at_, "&&") && !source_.Is(at_, "||") && !source_.Is(at_, ")")) {
       value = Truth::kUnknown;
@@ -52,6 +54,72 @@ class Evaluator {
       ++at_;
     }
     return value;
+  }
+
+  // __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1202 and its kin; what has no such macro stays unread.
+  Truth Release() {
+    const size_t begin = at_;
+    names_release_ = false;
+    long long left = 0;
+    long long right = 0;
+    if (macros_ == CudaMacros::kPorted && Sum(&left)) {
+      std::string op(source_.Text(at_));
+      if (at_ < end_ && source_.Is(at_ + 1, "=")) op += "=";
+      at_ += op.size() == 2 && !source_.Is(at_, op) ? 2 : 1;
+      const bool read = Sum(&right) && names_release_ &&
+                        (at_ >= end_ || source_.Is(at_, "&&") || source_.Is(at_, "||") || source_.Is(at_, ")"));
+      bool value = false;
+      bool known = read;
+      if (op == "<") {
+        value = left < right;
+      } else if (op == "<=") {
+        value = left <= right;
+      } else if (op == ">") {
+        value = left > right;
+      } else if (op == ">=") {
+        value = left >= right;
+      } else if (op == "==") {
+        value = left == right;
+      } else if (op == "!=") {
+        value = left != right;
+      } else {
+        known = false;
+      }
+      if (known) return value ? Truth::kTrue : Truth::kFalse;
+    }
+    at_ = begin;
+    return Truth::kUnknown;
+  }
+
+  // Products first; no brackets, of which such comparisons have none.
+  bool Sum(long long* value) {
+    if (!Product(value)) return false;
+    while (at_ < end_ && source_.Is(at_, "+")) {
+      ++at_;
+      long long more = 0;
+      if (!Product(&more) || __builtin_add_overflow(*value, more, value)) return false;
+    }
+    return true;
+  }
+
+  bool Product(long long* value) {
+    if (!Number(value)) return false;
+    while (at_ < end_ && source_.Is(at_, "*")) {
+      ++at_;
+      long long more = 0;
+      if (!Number(&more) || __builtin_mul_overflow(*value, more, value)) return false;
+    }
+    return true;
+  }
+
+  bool Number(long long* value) {
+    if (at_ >= end_) return false;
+    const std::string_view text = source_.Text(at_++);
+    const bool major = text == "__CUDACC_VER_MAJOR__" || text == "PORTOLAN_CUDACC_MAJOR";
+    const bool minor = text == "__CUDACC_VER_MINOR__" || text == "PORTOLAN_CUDACC_MINOR";
+    names_release_ = names_release_ || major || minor;
+    if (major || minor) *value = major ? kPortedCompilerMajor : kPortedCompilerMinor;
+    return major || minor || ParseInt64(text, value);
   }
 
   // __CUDA_ARCH__ >= 800 and its kin. The macro is undefined; a port gives device code kPortedArchitecture instead, but
@@ -99,6 +167,7 @@ class Evaluator {
   size_t at_;
   size_t end_;
   CudaMacros macros_;
+  bool names_release_ = false;  // the expression read last has the release of CUDA's compiler in it
 };
 
 }  // namespace

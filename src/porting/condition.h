@@ -22,6 +22,11 @@ enum class CudaMacros : uint8_t {
 // The value with which device code is compared as if with __CUDA_ARCH__ (compat/cuda_arch.hip.inc says why).
 constexpr long long kPortedArchitecture = 700;
 
+// The release of CUDA's compiler that comparisons with __CUDACC_VER_MAJOR__ and _MINOR__ see
+// (compat/cuda_version.hip.inc).
+constexpr long long kPortedCompilerMajor = 12;
+constexpr long long kPortedCompilerMinor = 2;
+
 // What HIP's compiler for AMD makes of a branch's condition: integers and HIP's own macros are known, and CUDA's as
 // `macros` says; everything else is not. `branch` is an #if, #ifdef, #ifndef or #elif.
 Truth EvaluateForHip(const SourceFile& source, const Conditional::Branch& branch, CudaMacros macros);

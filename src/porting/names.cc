@@ -1,5 +1,6 @@
 #include "porting/names.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -78,7 +79,8 @@ struct Family {
   std::string_view hip;
   bool camel;
 };
-constexpr std::array<Family, 28> kFamilies = {{
+constexpr std::array<Family, 50> kFamilies = {{
+    {"CU_DEVICE_P2P_ATTRIBUTE_", "hipDevP2PAttr", true},
     {"CU_DEVICE_ATTRIBUTE_", "hipDeviceAttribute", true},
     {"CUDA_ERROR_", "hipError", true},
     {"CU_EVENT_", "hipEvent", true},
@@ -107,6 +109,27 @@ constexpr std::array<Family, 28> kFamilies = {{
     {"CU_RES_VIEW_FORMAT_", "HIP_RES_VIEW_FORMAT_", false},
     {"CU_JIT_", "HIPRTC_JIT_", false},
     {"CU_AD_FORMAT_", "HIP_AD_FORMAT_", false},
+    {"CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_", "hipArraySparseSubresourceType", true},
+    {"CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_", "hipFlushGPUDirectRDMAWritesOption", true},
+    {"CU_GL_DEVICE_LIST_", "hipGLDeviceList", true},
+    {"CU_GPU_DIRECT_RDMA_WRITES_ORDERING_", "hipGPUDirectRDMAWritesOrdering", true},
+    {"CU_GRAPH_DEBUG_DOT_FLAGS_", "hipGraphDebugDotFlags", true},
+    {"CU_GRAPH_DEPENDENCY_TYPE_", "hipGraphDependencyType", true},
+    {"CU_GRAPH_EXEC_UPDATE_", "hipGraphExecUpdate", true},
+    {"CU_GRAPH_KERNEL_NODE_PORT_", "hipGraphKernelNodePort", true},
+    {"CU_GRAPH_MEM_ATTR_", "hipGraphMemAttr", true},
+    {"CU_GRAPH_USER_OBJECT_", "hipGraphUserObject", true},
+    {"CU_IPC_MEM_", "hipIpcMem", true},
+    {"CU_KERNEL_NODE_ATTRIBUTE_", "hipKernelNodeAttribute", true},
+    {"CU_LAUNCH_ATTRIBUTE_", "hipLaunchAttribute", true},
+    {"CU_USER_OBJECT_", "hipUserObject", true},
+    {"CU_GET_PROC_ADDRESS_", "HIP_GET_PROC_ADDRESS_", false},
+    {"CU_LAUNCH_PARAM_", "HIP_LAUNCH_PARAM_", false},
+    {"CU_RESOURCE_TYPE_", "HIP_RESOURCE_TYPE_", false},
+    {"CU_TRSA_", "HIP_TRSA_", false},
+    {"CU_TRSF_", "HIP_TRSF_", false},
+    {"CUSOLVERDN_", "HIPSOLVERDN_", false},
+    {"CUSOLVERRF_", "HIPSOLVERRF_", false},
 }};
 
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -131,8 +154,35 @@ std::string CamelCase(std::string_view words) {
   };
   replace("Maximum", "Max");
   replace("ThreadsPerMultiprocessor", "ThreadsPerMultiProcessor");
-  replace("BlocksPerMultiprocessor", "BlocksPerMultiProcessor");
   return result;
+}
+
+// The limits of textures and surfaces: HIP has one attribute for all sides of a kind (hipDeviceAttributeMaxSurface2D),
+// except of plain textures.
+std::string DeviceAttribute(std::string text) {
+  const size_t kind = std::string_view("hipDeviceAttributeMax").size();
+  if (text.compare(kind, 7, "Texture") != 0 && text.compare(kind, 7, "Surface") != 0) return text;
+  if (const size_t at = text.find("Alternate"); at != std::string::npos) text.replace(at, 9, "Alt");
+  if (const size_t at = text.find("cubemap"); at != std::string::npos) text[at] = 'C';
+  const bool alternative = text.size() > 3 && text.compare(text.size() - 3, 3, "Alt") == 0;
+  if (alternative) text.resize(text.size() - 3);
+  size_t side = std::string::npos;
+  for (const char* name : {"Width", "Height", "Depth", "Pitch"}) {
+    const size_t length = std::string_view(name).size();
+    if (text.size() > length && text.compare(text.size() - length, length, name) == 0) side = text.size() - length;
+  }
+  const bool plain = text.compare(kind, 7, "Texture") == 0 && side == kind + 9;  // Texture2D
+  if (side != std::string::npos && (alternative || !plain)) text.resize(side);
+  if (text.size() > 9 && text.compare(text.size() - 9, 9, "Mipmapped") == 0) text.resize(text.size() - 3);
+  return alternative ? text + "Alt" : text;
+}
+
+// cuMemcpyHtoD_v2 and cublasSgemv_v2_64 without the version, which HIP's names have not; empty when there is none.
+std::string WithoutVersion(std::string_view name) {
+  const std::string_view wide = name.size() > 3 && name.substr(name.size() - 3) == "_64" ? "_64" : "";
+  const std::string_view base = name.substr(0, name.size() - wide.size());
+  if (base.size() < 6 || base.substr(base.size() - 3, 2) != "_v" || base.back() < '1' || base.back() > '9') return "";
+  return std::string(base.substr(0, base.size() - 3)) + std::string(wide);
 }
 
 }  // namespace
@@ -141,24 +191,60 @@ NameMapping MapName(std::string_view cuda) {
   if (cuda.size() < 3) return {};
   if (const auto it = Names().find(cuda); it != Names().end()) return {it->second.fate, std::string(it->second.hip)};
   if (cuda[0] != 'c' && cuda[0] != 'C' && cuda[0] != 'n' && cuda[0] != 'N') return {};
+  if (cuda.substr(0, 2) == "cu" || cuda.substr(0, 2) == "CU") {
+    if (const std::string base = WithoutVersion(cuda); !base.empty()) return MapName(base);
+    // CUdevice_attribute_enum and CUmemLocation_st are the tags of CUdevice_attribute and CUmemLocation.
+    for (const std::string_view tag : {"_enum", "_st", "_union"}) {
+      if (cuda.size() <= tag.size() || cuda.substr(cuda.size() - tag.size()) != tag) continue;
+      const std::string_view base = cuda.substr(0, cuda.size() - tag.size());
+      NameMapping mapping = MapName(base);
+      return mapping.fate != NameFate::kNotVendor || cuda.substr(0, 4) != "cuda" ? mapping : NameMapping();
+    }
+  }
   for (const Prefix& prefix : kPrefixes) {
     if (cuda.substr(0, prefix.cuda.size()) != prefix.cuda || cuda.size() == prefix.cuda.size()) continue;
     if (prefix.upper_next && !IsUpper(cuda[prefix.cuda.size()])) continue;
-    return {NameFate::kMapped, std::string(prefix.hip) + std::string(cuda.substr(prefix.cuda.size()))};
+    std::string text = std::string(prefix.hip) + std::string(cuda.substr(prefix.cuda.size()));
+    if (prefix.cuda == "cudaDevAttr") text = DeviceAttribute(std::move(text));
+    return {NameFate::kMapped, std::move(text)};
   }
   for (const Family& family : kFamilies) {
     if (cuda.substr(0, family.cuda.size()) != family.cuda || cuda.size() == family.cuda.size()) continue;
     const std::string_view rest = cuda.substr(family.cuda.size());
-    return {NameFate::kMapped, std::string(family.hip) + (family.camel ? CamelCase(rest) : std::string(rest))};
-  }
-  // CUdevice_attribute_enum and CUmemLocation_st are the tags of CUdevice_attribute and CUmemLocation.
-  for (const std::string_view tag : {"_enum", "_st", "_v1", "_v2"}) {
-    if (cuda.substr(0, 2) != "CU" || cuda.size() <= tag.size() || cuda.substr(cuda.size() - tag.size()) != tag)
-      continue;
-    const auto it = Names().find(cuda.substr(0, cuda.size() - tag.size()));
-    if (it != Names().end()) return {it->second.fate, std::string(it->second.hip)};
+    std::string text = std::string(family.hip) + (family.camel ? CamelCase(rest) : std::string(rest));
+    if (family.cuda == "CU_DEVICE_ATTRIBUTE_") text = DeviceAttribute(std::move(text));
+    return {NameFate::kMapped, std::move(text)};
   }
   return {};
+}
+
+std::string HipblasSecondName(std::string_view hip) {
+  constexpr std::string_view kPrefix = "hipblas";
+  if (hip.substr(0, kPrefix.size()) != kPrefix) return "";
+  const std::string_view wide = hip.size() > 3 && hip.substr(hip.size() - 3) == "_64" ? "_64" : "";
+  std::string_view stem = hip.substr(kPrefix.size(), hip.size() - kPrefix.size() - wide.size());
+  const auto second = [&] { return std::string(hip.substr(0, hip.size() - wide.size())) + "_v2" + std::string(wide); };
+  constexpr std::array<std::string_view, 14> kAnyType = {"GemmEx", "GemmBatchedEx", "GemmStridedBatchedEx",
+                                                         "AxpyEx", "DotEx",         "DotcEx",
+                                                         "Nrm2Ex", "RotEx",         "ScalEx",
+                                                         "TrsmEx", "Scnrm2",        "Dznrm2",
+                                                         "Scasum", "Dzasum"};
+  if (std::find(kAnyType.begin(), kAnyType.end(), stem) != kAnyType.end()) return second();
+  for (const std::string_view layout : {"StridedBatched", "Batched"}) {
+    if (stem.size() > layout.size() && stem.substr(stem.size() - layout.size()) == layout) {
+      stem.remove_suffix(layout.size());
+      break;
+    }
+  }
+  if (stem.empty() || (stem[0] != 'C' && stem[0] != 'Z' && stem[0] != 'I')) return "";
+  constexpr std::array<std::string_view, 52> kComplex = {
+      "axpy",  "copy",  "dgmm",  "dotc",  "dotu",  "gbmv",  "geam", "gels", "gemm",  "gemv", "geqrf", "gerc", "geru",
+      "getrf", "getri", "getrs", "hbmv",  "hemm",  "hemv",  "her",  "her2", "her2k", "herk", "herkx", "hpmv", "hpr",
+      "hpr2",  "rot",   "rotg",  "scal",  "sscal", "dscal", "spr",  "srot", "drot",  "swap", "symm",  "symv", "syr",
+      "syr2",  "syr2k", "syrk",  "syrkx", "tbmv",  "tbsv",  "tpmv", "tpsv", "trmm",  "trmv", "trsm",  "trsv", "trtri"};
+  if (stem == "Icamax" || stem == "Icamin" || stem == "Izamax" || stem == "Izamin") return second();
+  if (stem[0] == 'I') return "";
+  return std::find(kComplex.begin(), kComplex.end(), stem.substr(1)) != kComplex.end() ? second() : "";
 }
 
 NameMapping MapHeader(std::string_view header) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,6 +22,11 @@ struct NameMapping {
 // names.inc; everything else follows the vendor's own naming rule (cudaX -> hipX, cublasX -> hipblasX, CUDA_R_X ->
 // HIP_R_X ...), which is right for a name if and only if HIP declares the result: HipDeclarations knows.
 NameMapping MapName(std::string_view cuda);
+
+// hipBLAS of ROCm 6 has two interfaces; cuBLAS's types of complex numbers and of data are those of the second. The name
+// that a function has there whatever was included first (hipblasCgemm -> hipblasCgemm_v2); "" for one that has no
+// second form. ROCm 7 has the second interface alone, under the plain names.
+std::string HipblasSecondName(std::string_view hip);
 
 // The HIP header of a CUDA header ("cuda_fp16.h" -> "hip/hip_fp16.h"); "" when it needs none (its contents come with
 // the runtime header); kNotVendor for any other.

@@ -19,7 +19,7 @@ TEST(MapName, FollowsTheNamingRule) {
 
 TEST(MapName, KnowsTheExceptions) {
   EXPECT_EQ(MapName("cudaDeviceProp").text, "hipDeviceProp_t");
-  EXPECT_EQ(MapName("cudaHostAlloc").text, "hipHostMalloc");
+  EXPECT_EQ(MapName("cudaHostAlloc").text, "hipHostAlloc");
   EXPECT_EQ(MapName("cuMemAlloc").text, "hipMalloc");
   EXPECT_EQ(MapName("cuGetErrorString").text, "hipDrvGetErrorString");
   EXPECT_EQ(MapName("cudaGraphConditionalHandleCreate").fate, NameFate::kUnavailable);
@@ -38,6 +38,35 @@ TEST(MapName, SpellsTheDriversEnumeratorsInTheRuntimesWay) {
   EXPECT_EQ(MapName("CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL").text, "HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL");
   EXPECT_EQ(MapName("CUmemLocation_st").text, "hipMemLocation");
   EXPECT_EQ(MapName("CU_CTX_SCHED_AUTO").text, "hipDeviceScheduleAuto");
+}
+
+// HIP has one attribute for all sides of a kind of texture or surface, but not of plain textures.
+TEST(MapName, JoinsTheSidesOfTextures) {
+  EXPECT_EQ(MapName("cudaDevAttrMaxTexture2DWidth").text, "hipDeviceAttributeMaxTexture2DWidth");
+  EXPECT_EQ(MapName("cudaDevAttrMaxTexture3DHeightAlt").text, "hipDeviceAttributeMaxTexture3DAlt");
+  EXPECT_EQ(MapName("cudaDevAttrMaxSurface2DHeight").text, "hipDeviceAttributeMaxSurface2D");
+  EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH").text,
+            "hipDeviceAttributeMaxTextureCubemapLayered");
+  EXPECT_EQ(MapName("CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH").text,
+            "hipDeviceAttributeMaxTexture1DMipmap");
+}
+
+TEST(MapName, DropsTheVersionOfAFunction) {
+  EXPECT_EQ(MapName("cuMemcpyHtoD_v2").text, "hipMemcpyHtoD");
+  EXPECT_EQ(MapName("cublasSgemv_v2_64").text, "hipblasSgemv_64");
+  EXPECT_EQ(MapName("cuStreamGetCaptureInfo_v2").text, "hipStreamGetCaptureInfo_v2");
+  EXPECT_EQ(MapName("my_v2").fate, NameFate::kNotVendor);
+}
+
+TEST(HipblasSecondName, OfComplexFunctionsAndThoseOfAnyType) {
+  EXPECT_EQ(HipblasSecondName("hipblasCgemm"), "hipblasCgemm_v2");
+  EXPECT_EQ(HipblasSecondName("hipblasZhemv_64"), "hipblasZhemv_v2_64");
+  EXPECT_EQ(HipblasSecondName("hipblasCgemmStridedBatched"), "hipblasCgemmStridedBatched_v2");
+  EXPECT_EQ(HipblasSecondName("hipblasGemmEx"), "hipblasGemmEx_v2");
+  EXPECT_EQ(HipblasSecondName("hipblasIzamax"), "hipblasIzamax_v2");
+  for (const char* one : {"hipblasSgemm", "hipblasCreate", "hipblasScopy", "hipblasIsamax", "hipMalloc", "hipblas"}) {
+    EXPECT_EQ(HipblasSecondName(one), "") << one;
+  }
 }
 
 TEST(MapName, LeavesEverythingElse) {

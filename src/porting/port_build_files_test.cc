@@ -32,6 +32,8 @@ TEST(PortBuildFiles, AProjectsBuildAndJobFiles) {
   Write(in / "k.cu", "__global__ void k() {}\nvoid f() { k<<<1, 64>>>(); }\n");
   Write(in / "run.sh", "export CUDA_HOME=/usr\n");
   Write(in / "requirements.txt", "cupy-cuda12x\n");
+  Write(in / "setup.py", "flags = ['-lcublas']\nCUDAExtension(extra_link_args=flags)\n");
+  fs::permissions(in / "setup.py", fs::perms::owner_exec, fs::perm_options::add);
   fs::permissions(in / "run.sh", fs::perms::owner_exec, fs::perm_options::add);
   const PortOptions options = {in.string(), out.string(), ""};
   const auto report = Port(options, TestTarget());
@@ -39,6 +41,8 @@ TEST(PortBuildFiles, AProjectsBuildAndJobFiles) {
   EXPECT_EQ(Read(out / "CMakeLists.txt"),
             "project(a LANGUAGES HIP)\nadd_library(k k.cu)\n"
             "set_source_files_properties(k.cu PROPERTIES LANGUAGE HIP)\ncuda_compile(x k.cu)\n");
+  EXPECT_NE(Read(out / "setup.py").find("hipblas"), std::string::npos);
+  EXPECT_NE(fs::status(out / "setup.py").permissions() & fs::perms::owner_exec, fs::perms::none);
   // What is only audited keeps its bytes and its permissions.
   EXPECT_EQ(Read(out / "run.sh"), "export CUDA_HOME=/usr\n");
   EXPECT_NE(fs::status(out / "run.sh").permissions() & fs::perms::owner_exec, fs::perms::none);
@@ -46,8 +50,9 @@ TEST(PortBuildFiles, AProjectsBuildAndJobFiles) {
   for (const Finding& finding : report->findings) {
     found.insert(finding.file + ":" + std::to_string(finding.position.line) + " " + finding.kind);
   }
-  EXPECT_EQ(found, (std::set<std::string>{"CMakeLists.txt:3 build-file", "requirements.txt:1 wheel-pin",
-                                          "run.sh:1 job-environment"}));
+  EXPECT_EQ(found, (std::set<std::string>{"CMakeLists.txt:3 build-file", "k.cu:1 missing-launch-bounds",
+                                          "requirements.txt:1 wheel-pin", "run.sh:1 job-environment",
+                                          "setup.py:1 extension-flags"}));
   // For the check by compiling.
   ASSERT_EQ(report->units.size(), 1u);
   EXPECT_EQ(report->units[0].source, "k.cu");

@@ -59,8 +59,9 @@ bool IsInside(const fs::path& inner, const fs::path& outer) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Writes beside and renames, so that a file is old or new but never half.
-bool WriteFile(const fs::path& path, std::string_view text) {
+// Writes beside and renames, so that a file is old or new but never half. It gets the permissions of `like`, the file
+// that it was made of, where there is one.
+bool WriteFile(const fs::path& path, std::string_view text, const fs::path& like = {}) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   const fs::path temporary = path.string() + ".portolan-new";
@@ -73,7 +74,8 @@ bool WriteFile(const fs::path& path, std::string_view text) {
       return false;
     }
   }
-  if (fs::exists(path, error)) fs::permissions(temporary, fs::status(path, error).permissions(), error);
+  const fs::path& model = !like.empty() && fs::exists(like, error) ? like : path;
+  if (fs::exists(model, error)) fs::permissions(temporary, fs::status(model, error).permissions(), error);
   fs::rename(temporary, path, error);
   return !error;
 }
@@ -235,10 +237,11 @@ class Project {
     std::move(ported.findings.begin(), ported.findings.end(), std::back_inserter(report_.findings));
     report_.compat.insert(ported.compat.begin(), ported.compat.end());
     const bool changed = ported.text != file.source->text();
-    if (ported.text.find("<hip") != std::string::npos) uses_hip_.insert(file.relative.generic_string());
+    if (ported.text.find("<hip") != std::string::npos || ported.text.find("\"hip/") != std::string::npos)
+      uses_hip_.insert(file.relative.generic_string());
     report_.files_changed += changed ? 1 : 0;
     if (!Writes() || (in_place_ && !changed)) return;
-    if (!WriteFile(OutputOf(file.relative), ported.text)) {
+    if (!WriteFile(OutputOf(file.relative), ported.text, root_ / file.relative)) {
       report_.skipped.push_back(file.relative.string() + ": cannot be written");
     }
   }
@@ -298,7 +301,7 @@ class Project {
     std::move(ported.findings.begin(), ported.findings.end(), std::back_inserter(report_.findings));
     if (!Writes() || ported.text == text) return false;
     ++report_.files_changed;
-    if (!WriteFile(OutputOf(file.relative), ported.text)) {
+    if (!WriteFile(OutputOf(file.relative), ported.text, root_ / file.relative)) {
       report_.skipped.push_back(file.relative.string() + ": cannot be written");
     }
     return true;

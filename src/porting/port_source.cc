@@ -12,9 +12,30 @@ bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// Where a line of includes can go in: before the first token, on a line of its own. `after` is what must follow it.
+// Whether the file begins with #pragma once, or with the #ifndef of a guard around all of it.
+bool BeginsWithGuard(const SourceFile& source) {
+  if (source.size() < 4 || source.tokens()[0].kind != TokenKind::kHash) return false;
+  if (source.Is(1, "pragma") && source.Is(2, "once")) return true;
+  if (!source.Is(1, "ifndef") || source.conditionals().empty()) return false;
+  for (const Conditional& conditional : source.conditionals()) {
+    if (conditional.branches.front().hash != 0) continue;
+    // What is left is #endif and its end.
+    return conditional.branches.size() == 1 && conditional.branches.front().end + 3 >= source.size();
+  }
+  return false;
+}
+
+// Where a line of includes can go in: before the first token, or behind the line of a guard, on a line of its own.
+// `before` is what must stand before it.
 uint32_t FirstLine(const SourceFile& source, std::string* before) {
   if (source.size() == 0) return static_cast<uint32_t>(source.text().size());
+  if (BeginsWithGuard(source)) {
+    size_t end = 1;
+    while (end < source.size() && source.tokens()[end].kind != TokenKind::kDirectiveEnd) ++end;
+    const size_t newline =
+        end < source.size() ? source.text().find('\n', source.tokens()[end].begin) : std::string::npos;
+    if (newline != std::string_view::npos) return static_cast<uint32_t>(newline + 1);
+  }
   const uint32_t token = source.tokens()[0].begin;
   const std::string_view text = source.text();
   uint32_t line = token;
@@ -42,7 +63,7 @@ bool NeedsRuntimeHeader(const SourceFile& source, const std::vector<Edit>& edits
   if (!EndsWith(source.path(), ".cu") || source.size() == 0) return false;
   if (Includes(source, "hip/hip_runtime.h") || Includes(source, kCompatHeaderName)) return false;
   for (const Edit& edit : edits) {
-    if (edit.text == "<hip/hip_runtime.h>") {
+    if (edit.text == "<hip/hip_runtime.h>" || edit.text == "\"hip/hip_runtime.h\"") {
       // An include behind a condition, or one that stands after others that need it, is not enough.
       const auto first = std::find_if(source.tokens().begin(), source.tokens().end(), [](const Token& token) {
         return token.kind == TokenKind::kHeaderName || token.kind == TokenKind::kString;
@@ -82,10 +103,9 @@ PortedSource PortSource(const SourceFile& source, const ProjectFacts& project, c
   const bool crlf = newline != std::string_view::npos && newline > 0 && source.text()[newline - 1] == '\r';
   const std::string line_end = crlf ? "\r\n" : "\n";
   std::string includes;
+  if (NeedsRuntimeHeader(source, output.edits)) includes = "#include <hip/hip_runtime.h>" + line_end;
   if (!output.compat.empty() && !compat_include.empty() && !Includes(source, kCompatHeaderName)) {
-    includes = "#include \"" + compat_include + "\"" + line_end;
-  } else if (NeedsRuntimeHeader(source, output.edits)) {
-    includes = "#include <hip/hip_runtime.h>" + line_end;
+    includes += "#include \"" + compat_include + "\"" + line_end;
   }
   for (const std::string_view macro : AssumedBuildMacros(source)) {
     const std::string name(macro);

@@ -10,7 +10,8 @@ namespace {
 bool LooksLikeVendorName(std::string_view name) {
   return name.substr(0, 2) == "cu" || name.substr(0, 2) == "CU" || name.substr(0, 2) == "__" ||
          name.substr(0, 4) == "nccl" || name == "warpSize" || name.substr(0, 6) == "atomic" ||
-         name.substr(0, 3) == "hip" || name.substr(0, 4) == "nvtx" || name.substr(0, 3) == "nv_";
+         name.substr(0, 3) == "hip" || name.substr(0, 4) == "nvtx" || name.substr(0, 3) == "nv_" ||
+         name.substr(0, 11) == "make_bfloat";
 }
 
 // Words before which a name is used, not declared, although two names stand side by side.
@@ -22,6 +23,39 @@ bool IsNoType(std::string_view word) {
       "__device__", "virtual",      "friend",  "typedef",  "template", "co_return",      "__global__",
       "__inline__", "__constant__", "mutable", "register", "explicit", "__forceinline__"};
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+// `name` stands behind a comma among the declarators of one statement: cudaError_t cudaStat1, *cudaStat2 = 0,
+// cudaStat3;
+bool IsFurtherDeclarator(const SourceFile& source, size_t name) {
+  size_t i = name;
+  while (i > 0 && (source.Is(i - 1, "*") || source.Is(i - 1, "&"))) --i;
+  if (i == 0 || !source.Is(i - 1, ",")) return false;
+  constexpr size_t kLongest = 400;  // tokens looked back over
+  size_t start = i - 1;
+  while (start > 0 && i - start < kLongest) {
+    const std::string_view text = source.Text(start - 1);
+    if (text == ";" || text == "{" || text == "}" || source.tokens()[start - 1].in_directive) break;
+    if (text == "(" || text == "<<<") return false;  // of a call's arguments, or of parameters
+    if (text == ")" || text == "]") {
+      // Back over what is in brackets.
+      int depth = 1;
+      --start;
+      while (start > 0 && depth > 0) {
+        const std::string_view inner = source.Text(start - 1);
+        if (inner == ")" || inner == "]") ++depth;
+        if (inner == "(" || inner == "[") --depth;
+        --start;
+      }
+      continue;
+    }
+    --start;
+  }
+  while (start < name && (source.Is(start, "const") || source.Is(start, "static"))) ++start;
+  if (!source.IsIdentifier(start) || IsNoType(source.Text(start))) return false;
+  size_t first = start + 1;
+  while (source.Is(first, "*")) ++first;
+  return source.IsIdentifier(first) && first < name;
 }
 
 bool Declares(const SourceFile& source, size_t name) {
@@ -40,6 +74,7 @@ bool Declares(const SourceFile& source, size_t name) {
     const size_t close = source.Closing(name + 1);
     return source.Is(close + 1, "{") || (source.Is(close + 1, "const") && source.Is(close + 2, "{"));
   }
+  if ((before == "," || before == "*") && next != "(" && next != "{" && IsFurtherDeclarator(source, name)) return true;
   // TYPE *name, at the start of a statement or parameter.
   if (before != "*" || name < 3 || !source.IsIdentifier(name - 2)) return false;
   const std::string_view start = source.Text(name - 3);
@@ -153,10 +188,31 @@ bool EvaluateConstant(const SourceFile& source, size_t begin, size_t end, const 
   return begin < end && end <= source.size() && ConstantEvaluator(source, begin, end, facts).Run(value);
 }
 
+size_t LaunchedName(const SourceFile& source, size_t chevrons) {
+  if (chevrons == 0) return source.size();
+  size_t name = chevrons - 1;
+  if (!source.Is(name, ">")) return name;
+  constexpr size_t kLongest = 100;  // tokens of template arguments
+  int depth = 0;
+  while (name > 0 && chevrons - name < kLongest) {
+    if (source.Is(name, ">")) ++depth;
+    if (source.Is(name, "<") && --depth == 0) break;
+    --name;
+  }
+  return name > 0 ? name - 1 : source.size();
+}
+
 void CollectFacts(const SourceFile& source, ProjectFacts* facts) {
+  for (const DeviceFunction& function : source.device_functions()) {
+    if (function.is_kernel) facts->kernels.insert(function.name);
+  }
   for (size_t i = 0; i < source.size(); ++i) {
     if (!source.IsIdentifier(i) || source.LivenessOf(i) == Liveness::kDead) continue;
     const std::string_view name = source.Text(i);
+    if (i >= 2 && source.Is(i - 1, "ifndef") && source.tokens()[i - 2].kind == TokenKind::kHash) {
+      facts->defaults.emplace(name);
+      continue;
+    }
     if (i >= 2 && source.Is(i - 1, "define") && source.tokens()[i - 2].kind == TokenKind::kHash) {
       if (LooksLikeVendorName(name)) facts->own_names.emplace(name);
       size_t end = i + 1;
@@ -182,21 +238,76 @@ void CollectFacts(const SourceFile& source, ProjectFacts* facts) {
   }
 }
 
+namespace {
+
+// The value of [begin, end) when no build can change it.
+bool FixedValue(const SourceFile& source, size_t begin, size_t end, const ProjectFacts& facts, long long* value) {
+  for (size_t i = begin; i < end; ++i) {
+    if (source.IsIdentifier(i) && facts.defaults.count(source.Text(i)) > 0) return false;
+  }
+  return EvaluateConstant(source, begin, end, facts, value);
+}
+
+// The product of the sides in the brackets at `open`: dim3(16, 16); 0 when one is not known.
+long long Product(const SourceFile& source, size_t open, const ProjectFacts& facts) {
+  const auto sides = source.Arguments(open);
+  if (sides.empty() || sides.size() > 3) return 0;
+  long long product = 1;
+  for (const auto& [begin, end] : sides) {
+    long long side = 0;
+    if (!FixedValue(source, begin, end, facts, &side) || side <= 0 || side > 1024) return 0;
+    product *= side;
+  }
+  return product;
+}
+
+// Variables declared as dim3 block(16, 16) or dim3 block = dim3(16, 16), with their product; 0 for a name that is
+// declared twice with different ones, is assigned to or has an unknown side.
+std::map<std::string_view, long long> BlockVariables(const SourceFile& source, const ProjectFacts& facts) {
+  std::map<std::string_view, long long> variables;
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (!source.IsIdentifier(i)) continue;
+    const bool declared = source.Is(i - 1, "dim3");
+    if (declared) {
+      size_t open = i + 1;
+      if (source.Is(open, "=") && source.Is(open + 1, "dim3")) open += 2;
+      const bool bracket = source.Is(open, "(") || source.Is(open, "{");
+      const long long product = bracket ? Product(source, open, facts) : 0;
+      const auto [it, added] = variables.emplace(source.Text(i), product);
+      if (!added && it->second != product) it->second = 0;
+      continue;
+    }
+    const auto known = variables.find(source.Text(i));
+    if (known == variables.end()) continue;
+    const bool member = source.Is(i + 1, ".") && source.Is(i + 3, "=") && !source.Is(i + 4, "=");
+    const bool address = source.Is(i - 1, "&");
+    if ((source.Is(i + 1, "=") && !source.Is(i + 2, "=")) || member || address) known->second = 0;
+  }
+  return variables;
+}
+
+// The threads of the block argument [begin, end) of a launch; 0 when they are not known.
+long long Threads(const SourceFile& source, size_t begin, size_t end, const ProjectFacts& facts,
+                  const std::map<std::string_view, long long>& variables) {
+  long long threads = 0;
+  if (FixedValue(source, begin, end, facts, &threads)) return threads;
+  if (source.Is(begin, "dim3") && source.Is(begin + 1, "(") && source.Closing(begin + 1) + 1 == end) {
+    return Product(source, begin + 1, facts);
+  }
+  const auto variable = end == begin + 1 ? variables.find(source.Text(begin)) : variables.end();
+  return variable != variables.end() ? variable->second : 0;
+}
+
+}  // namespace
+
 void CollectLaunches(const SourceFile& source, ProjectFacts* facts) {
+  const std::map<std::string_view, long long> variables = BlockVariables(source, *facts);
+  std::set<size_t> launches;  // tokens of the kernels' names there
   for (size_t i = 1; i < source.size(); ++i) {
     if (!source.Is(i, "<<<") || source.tokens()[i].kind != TokenKind::kPunctuator) continue;
-    // kernel<<<grid, block, ...>>> or kernel<T, 4><<<...>>>
-    size_t name = i - 1;
-    if (source.Is(name, ">")) {
-      int depth = 0;
-      while (name > 0 && i - name < 100) {
-        if (source.Is(name, ">")) ++depth;
-        if (source.Is(name, "<") && --depth == 0) break;
-        --name;
-      }
-      if (name > 0) --name;
-    }
+    const size_t name = LaunchedName(source, i);
     if (!source.IsIdentifier(name)) continue;
+    launches.insert(name);
     size_t begin = i + 1;
     int argument = 0;
     size_t at = i + 1;
@@ -205,7 +316,7 @@ void CollectLaunches(const SourceFile& source, ProjectFacts* facts) {
       const std::string_view text = source.Text(at);
       const bool ends = text == ">" && source.Is(at + 1, ">") && source.Is(at + 2, ">");
       if (text == "," || ends) {
-        if (argument == 1 && !EvaluateConstant(source, begin, at, *facts, &threads)) threads = 0;
+        if (argument == 1) threads = Threads(source, begin, at, *facts, variables);
         ++argument;
         begin = at + 1;
       }
@@ -213,6 +324,13 @@ void CollectLaunches(const SourceFile& source, ProjectFacts* facts) {
       if (text == "(" || text == "[" || text == "{") at = source.Closing(at);
     }
     facts->launched_blocks[std::string(source.Text(name))].insert(threads);
+  }
+  // A kernel that is named otherwise than in a launch or a declaration may be launched with any size.
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (!source.IsIdentifier(i) || facts->kernels.count(source.Text(i)) == 0 || launches.count(i) > 0) continue;
+    if (source.Is(i - 1, ".") || source.Is(i - 1, "->")) continue;
+    const bool declaration = source.Is(i + 1, "(") && (source.IsIdentifier(i - 1) || source.Is(i - 1, ")"));
+    if (!declaration) facts->launched_blocks[std::string(source.Text(i))].insert(0);
   }
 }
 

@@ -17,7 +17,11 @@ struct ProjectFacts {
   // Macros and constants with an integer value. A name with two values in the project is left out.
   std::map<std::string, long long, std::less<>> constants;
   std::set<std::string, std::less<>> ambiguous_constants;
-  // Threads of a block at the launches of a kernel; 0 for a size that is no constant.
+  // Macros with a default (#ifndef NAME): the build may give them another value.
+  std::set<std::string, std::less<>> defaults;
+  std::set<std::string, std::less<>> kernels;  // names of all __global__ functions
+  // Threads of a block at the launches of a kernel; 0 for a size that is no constant, and for a kernel that is also
+  // used otherwise (handed to a function, cudaLaunchKernel).
   std::map<std::string, std::set<long long>, std::less<>> launched_blocks;
   // File names without folder: a quoted include of one of them is the project's own.
   std::set<std::string, std::less<>> file_names;
@@ -25,6 +29,10 @@ struct ProjectFacts {
 
 // Adds what `source` declares.
 void CollectFacts(const SourceFile& source, ProjectFacts* facts);
+
+// The token of the kernel's name in a launch whose <<< is at `chevrons`, over kernel<T, 4><<<...>>> too; size() for
+// none.
+size_t LaunchedName(const SourceFile& source, size_t chevrons);
 
 // Adds the kernel launches of `source`; needs the constants of all files.
 void CollectLaunches(const SourceFile& source, ProjectFacts* facts);

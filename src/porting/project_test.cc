@@ -50,6 +50,25 @@ TEST(ProjectFacts, KnowsLaunches) {
   EXPECT_EQ(facts.launched_blocks.at("b"), (std::set<long long>{0}));
 }
 
+TEST(ProjectFacts, KnowsTheDeclaratorsOfOneStatement) {
+  const ProjectFacts facts = FactsOf(
+      "cudaError_t cudaA, *cudaB = f(1, cudaSuccess), cudaC[2];\n"
+      "int x = cudaMemcpyDefault, y; f(a, cudaStreamLegacy); k<<<1, cudaX>>>(b, cudaY);\n");
+  EXPECT_EQ(facts.own_names, (std::set<std::string, std::less<>>{"cudaA", "cudaB", "cudaC"}));
+}
+
+// A variable of one value, a macro that the build may set, and a kernel that is handed on.
+TEST(ProjectFacts, KnowsWhichLaunchesAreFixed) {
+  const ProjectFacts facts = FactsOf(
+      "#ifndef T\n#define T 64\n#endif\n__global__ void a() {} __global__ void b() {} __global__ void c() {}\n"
+      "__global__ void d() {}\nvoid f() { dim3 s(8, 8); dim3 r = dim3(4); a<<<1, s>>>(); b<<<1, T>>>();\n"
+      "c<<<1, 32>>>(); run(c); r.x = 5; d<<<1, r>>>(); }");
+  EXPECT_EQ(facts.launched_blocks.at("a"), (std::set<long long>{64}));
+  EXPECT_EQ(facts.launched_blocks.at("b"), (std::set<long long>{0}));
+  EXPECT_EQ(facts.launched_blocks.at("c"), (std::set<long long>{0, 32}));
+  EXPECT_EQ(facts.launched_blocks.at("d"), (std::set<long long>{0}));
+}
+
 TEST(Constants, AreEvaluated) {
   const auto value = [](const std::string& text) -> long long {
     const SourceFile source("a.cu", text);

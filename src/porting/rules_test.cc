@@ -37,14 +37,14 @@ std::string Take(std::string* line, const std::string& mark) {
   return Trim(value);
 }
 
-void CheckFile(const fs::path& path, const std::string& gfx, const std::string& rocm) {
+void CheckFile(const fs::path& path, const PortTarget& target) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const SourceFile source("rule.cuh", text);
   ProjectFacts facts;
   CollectFacts(source, &facts);
   CollectLaunches(source, &facts);
-  const PortedSource ported = PortSource(source, facts, TestTarget(gfx, rocm), HipDeclarations(), "");
+  const PortedSource ported = PortSource(source, facts, target, HipDeclarations(), "");
   std::map<int, std::vector<std::string>> findings;
   for (const Finding& finding : ported.findings) {
     findings[finding.position.line].push_back(std::string(FindingLevelName(finding.level)) + " " + finding.kind);
@@ -85,7 +85,7 @@ void CheckFile(const fs::path& path, const std::string& gfx, const std::string& 
   ProjectFacts again_facts;
   CollectFacts(again, &again_facts);
   CollectLaunches(again, &again_facts);
-  EXPECT_EQ(PortSource(again, again_facts, TestTarget(gfx, rocm), HipDeclarations(), "").text, ported.text) << path;
+  EXPECT_EQ(PortSource(again, again_facts, target, HipDeclarations(), "").text, ported.text) << path;
 }
 
 TEST(PortingRules, DoWhatTheirTestDataSays) {
@@ -93,10 +93,12 @@ TEST(PortingRules, DoWhatTheirTestDataSays) {
   for (const auto& entry : fs::directory_iterator("src/porting/testdata")) {
     if (entry.path().extension() != ".cu") continue;
     files.insert(entry.path().stem().string());
-    // <rule>.gfx942.cu and <rule>.rocm7.cu are for another target.
+    // <rule>.gfx942.cu and <rule>.rocm7.cu are for another target, <rule>.calls.cu for launches as calls.
     const bool gfx942 = entry.path().stem().extension() == ".gfx942";
     const bool rocm7 = entry.path().stem().extension() == ".rocm7";
-    CheckFile(entry.path(), gfx942 ? "gfx942" : "gfx950", rocm7 ? "7.0" : "6.3");
+    PortTarget target = TestTarget(gfx942 ? "gfx942" : "gfx950", rocm7 ? "7.0" : "6.3");
+    target.launch_calls = entry.path().stem().extension() == ".calls";
+    CheckFile(entry.path(), target);
   }
   for (const PortingRule& rule : AllPortingRules()) {
     EXPECT_EQ(files.count(rule.id), 1u) << "no src/porting/testdata/" << rule.id << ".cu";

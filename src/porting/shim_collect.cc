@@ -279,7 +279,9 @@ std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim, std::vecto
   for (Finding& finding : output.findings) {
     if (!StartsWith(finding.action, "port:")) continue;
     finding.action.replace(0, 5, "shim:");
-    if (finding.kind == "launch-bounds") {
+    if (finding.kind == "missing-launch-bounds") {
+      finding.action = "no shim can do this: write " + finding.action.substr(6) + " at the kernel";
+    } else if (finding.kind == "launch-bounds") {
       finding.action = "shim: its __launch_bounds__ converts blocks a unit to waves a SIMD";
     } else if (finding.kind == "atomic-overload") {
       finding.action = "shim: HIP's become templates, which the project's own function beats";

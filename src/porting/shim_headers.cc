@@ -46,7 +46,7 @@ constexpr std::array<MacroText, 15> kMacros = {{
      "#ifndef CUDART_VERSION\n#define CUDART_VERSION 12000\n#endif\n",
      true},
     {"__CUDACC_VER_MAJOR__", "#ifndef __CUDACC_VER_MAJOR__\n#define __CUDACC_VER_MAJOR__ 12\n#endif\n", true},
-    {"__CUDACC_VER_MINOR__", "#ifndef __CUDACC_VER_MINOR__\n#define __CUDACC_VER_MINOR__ 0\n#endif\n", true},
+    {"__CUDACC_VER_MINOR__", "#ifndef __CUDACC_VER_MINOR__\n#define __CUDACC_VER_MINOR__ 2\n#endif\n", true},
     {"__grid_constant__",
      "// Kernel parameters are in constant memory anyway.\n"
      "#ifndef __grid_constant__\n#define __grid_constant__\n#endif\n",

@@ -14,6 +14,7 @@ struct PortTarget {
   bool to_cuda = false;        // HIP sources become CUDA ones
   std::string accelerator_id;  // the accelerator whose numbers are used: "mi350x"
   std::string accelerator_name;
+  bool launch_calls = false;  // launches become calls of hipLaunchKernelGGL
   int wave_size = 64;
   int64_t shared_memory_bytes = 0;  // LDS of one compute unit, the most that one block can have
   int64_t register_bytes = 0;       // vector registers of one compute unit

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -91,11 +92,21 @@ void JudgeIndex(const JobInput& input, const JobLine& line, JobOutput* output) {
                fmt::format("its rocm{}.{}", input.target.rocm / 100, input.target.rocm % 100));
 }
 
+// What the keys of a pyproject.toml's [project] say of itself, as against those that hold requirements.
+bool SpeaksOfItself(std::string_view key) {
+  for (const char* own : {"name", "description", "keywords", "classifiers", "authors", "maintainers", "license",
+                          "readme", "version", "packages", "py-modules", "build-backend"}) {
+    if (key == own) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void ApplyWheelPins(const JobInput& input, JobOutput* output) {
   const JobFile& file = input.file;
   bool continued = false;  // a pip command that goes on in the next line
+  bool own_list = false;   // in a list that a pyproject.toml's own description began
   for (const JobLine& line : file.lines()) {
     JudgeIndex(input, line, output);
     size_t at = 0;
@@ -110,6 +121,21 @@ void ApplyWheelPins(const JobInput& input, JobOutput* output) {
       continued = pins && !line.text.empty() && line.text.back() == '\\';
     }
     if (!pins) continue;
+    if (toml) {
+      const size_t equals = line.text.find('=');
+      size_t key_end = std::min(equals, line.text.size());
+      while (key_end > 0 && line.text[key_end - 1] == ' ') --key_end;
+      const std::string_view key = line.text.substr(0, key_end);
+      const bool list_ends = line.text.find(']') != std::string_view::npos;
+      if (own_list) {
+        own_list = !list_ends;
+        continue;
+      }
+      if (equals != std::string_view::npos && SpeaksOfItself(key)) {
+        own_list = line.text.find('[', equals) != std::string_view::npos && !list_ends;
+        continue;
+      }
+    }
     bool option = false;
     while (at < line.text.size()) {
       if (!IsSpecByte(line.text[at])) {

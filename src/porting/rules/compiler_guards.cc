@@ -39,6 +39,12 @@ void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
           output->compat.insert("cuda_version");
           continue;
         }
+        if ((name == "__CUDACC_VER_MAJOR__" || name == "__CUDACC_VER_MINOR__") && IsCompared(source, i)) {
+          output->Replace(source, i,
+                          name == "__CUDACC_VER_MAJOR__" ? "PORTOLAN_CUDACC_MAJOR" : "PORTOLAN_CUDACC_MINOR");
+          output->compat.insert("cuda_version");
+          continue;
+        }
         if ((!IsArchitecture(name) && !IsCompiler(name)) || input.project.own_names.count(name) > 0) continue;
         const bool compared = IsCompared(source, i);
         const bool in_device_code = source.EnclosingDeviceFunction(branch.hash) != nullptr;

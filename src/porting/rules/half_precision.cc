@@ -1,5 +1,6 @@
 // What HIP's half and bfloat16 lack: atomicAdd (before 7.1), operators in host code (before 7). Types need a compiler
 // to be known, so a file that includes either header and has the call or operator gets the overloads; they hurt nobody.
+// And hipBLAS's own half.
 
 #include <fmt/format.h>
 
@@ -13,9 +14,11 @@ void ApplyHalfPrecision(const RuleInput& input, RuleOutput* output) {
   for (size_t i = 1; i < source.size(); ++i) {
     if (input.IsDead(i)) continue;
     const std::string_view text = source.Text(i);
-    if (source.Is(i - 1, "include") && (text == "<cuda_fp16.h>" || text == "\"cuda_fp16.h\"")) {
-      if (input.target.RocmBefore(7, 0)) output->compat.insert("half_host");
+    if (source.Is(i - 1, "include") && text.size() > 2 && input.target.RocmBefore(7, 0)) {
+      const std::string_view header = text.substr(1, text.size() - 2);
+      if (header == "cuda_fp16.h" || header == "cuda_fp8.h" || header == "mma.h") output->compat.insert("half_host");
     }
+    if (text.substr(0, 11) == "cublasHgemm" && input.IsFreeName(i, text)) output->compat.insert("blas_half");
     const bool half = text == "half" || text == "__half" || text == "half2" || text == "__half2" ||
                       text == "__nv_bfloat16" || text == "__nv_bfloat162";
     atomics = atomics || half;

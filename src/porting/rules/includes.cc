@@ -1,7 +1,10 @@
 // CUDA's headers become HIP's. A quoted name that the project has a file for is the project's own, whatever it is
-// called. nvcc includes the runtime header before every .cu file; the port writes that include out.
+// called. Quotes and brackets stay. Where several headers of CUDA become one of HIP's, the first stays. nvcc includes
+// the runtime header before every .cu file; the port writes that include out.
 
 #include <fmt/format.h>
+
+#include <set>
 
 #include "porting/compat.h"
 #include "porting/rules/rules.h"
@@ -9,15 +12,31 @@
 namespace portolan {
 namespace {
 
+// Tokens of "#pragma once" and its end: a guard may stand behind it.
+constexpr size_t kDirectiveOfPragmaOnce = 4;
+
 std::string_view FileName(std::string_view path) {
   const size_t slash = path.find_last_of('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Whether what stands at a token is compiled whenever the file is: in no #if other than an include guard.
+bool IsUnconditional(const SourceFile& source, size_t token) {
+  for (const Conditional& conditional : source.conditionals()) {
+    const bool inside = conditional.branches.front().hash < token && token < conditional.branches.back().end;
+    const bool guard = conditional.branches.size() == 1 &&
+                       conditional.branches.front().hash <= kDirectiveOfPragmaOnce &&
+                       source.Is(conditional.branches.front().hash + 1, "ifndef");
+    if (inside && !guard) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 void ApplyIncludes(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
+  std::set<std::string> included;  // by lines that no condition can leave out
   for (size_t i = 0; i + 2 < source.size(); ++i) {
     if (source.tokens()[i].kind != TokenKind::kHash || input.IsDead(i)) continue;
     if (!source.Is(i + 1, "include") && !source.Is(i + 1, "include_next")) continue;
@@ -35,8 +54,17 @@ void ApplyIncludes(const RuleInput& input, RuleOutput* output) {
       continue;
     }
     const NameMapping mapping = MapHeader(name);
-    if (mapping.fate != NameFate::kMapped) continue;
-    output->Replace(source, i + 2, "<" + mapping.text + ">");
+    const bool unconditional = IsUnconditional(source, i);
+    if (mapping.fate != NameFate::kMapped) {
+      if (unconditional) included.emplace(name);
+      continue;
+    }
+    if (included.count(mapping.text) > 0) {
+      output->edits.push_back({source.tokens()[i].begin, token.end, ""});
+      continue;
+    }
+    if (unconditional) included.insert(mapping.text);
+    output->Replace(source, i + 2, std::string(1, spelled.front()).append(mapping.text).append(1, spelled.back()));
     // cuBLAS's types of data and of computation are two; hipBLAS's are so in its second interface, the only one from
     // ROCm 7.
     if (mapping.text == "hipblas/hipblas.h" && input.target.RocmBefore(7, 0)) {

@@ -11,13 +11,12 @@ void ApplyKernelPointerArguments(const RuleInput& input, RuleOutput* output) {
     std::string_view name;
     size_t argument;
   };
-  constexpr Call kCalls[] = {{"cudaFuncSetAttribute", 0},
-                             {"cudaFuncSetCacheConfig", 0},
-                             {"cudaFuncSetSharedMemConfig", 0},
-                             {"cudaFuncGetAttributes", 1}};
+  constexpr Call kCalls[] = {{"cudaFuncSetAttribute", 0},       {"cudaFuncSetCacheConfig", 0},
+                             {"cudaFuncSetSharedMemConfig", 0}, {"cudaFuncGetAttributes", 1},
+                             {"cudaLaunchKernel", 0},           {"cudaLaunchCooperativeKernel", 0}};
   const SourceFile& source = input.source;
   for (size_t i = 0; i < source.size(); ++i) {
-    if (!source.IsIdentifier(i) || source.Text(i).substr(0, 8) != "cudaFunc" || !source.Is(i + 1, "(")) continue;
+    if (!source.IsIdentifier(i) || source.Text(i).substr(0, 4) != "cuda" || !source.Is(i + 1, "(")) continue;
     for (const Call& call : kCalls) {
       if (!input.IsFreeName(i, call.name) || input.project.own_names.count(call.name) > 0) continue;
       const auto arguments = source.Arguments(i + 1);
@@ -30,7 +29,7 @@ void ApplyKernelPointerArguments(const RuleInput& input, RuleOutput* output) {
       output->Find(source, i, FindingLevel::kError, "kernel-pointer",
                    fmt::format("{} takes a const void * in HIP; a kernel does not convert to it", call.name),
                    "port: casts the kernel");
-      output->Insert(source.tokens()[begin].begin, "reinterpret_cast<const void *>(");
+      output->Insert(source.tokens()[begin].begin, "reinterpret_cast<const void*>(");
       output->Insert(source.tokens()[end - 1].end, ")");
     }
   }

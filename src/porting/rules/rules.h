@@ -7,8 +7,10 @@ namespace portolan {
 // One function a rule; each says in its own file what it looks for.
 void ApplyIncludes(const RuleInput& input, RuleOutput* output);
 void ApplyRenameApi(const RuleInput& input, RuleOutput* output);
+void ApplyLaunchCalls(const RuleInput& input, RuleOutput* output);
 void ApplySymbolArguments(const RuleInput& input, RuleOutput* output);
 void ApplyKernelPointerArguments(const RuleInput& input, RuleOutput* output);
+void ApplyCallArguments(const RuleInput& input, RuleOutput* output);
 void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output);
 void ApplyWarpSync(const RuleInput& input, RuleOutput* output);
 void ApplyShuffleWidth(const RuleInput& input, RuleOutput* output);
@@ -16,6 +18,7 @@ void ApplyBallotNarrowed(const RuleInput& input, RuleOutput* output);
 void ApplyWarpSize(const RuleInput& input, RuleOutput* output);
 void ApplyLaneArithmetic(const RuleInput& input, RuleOutput* output);
 void ApplyLaunchBounds(const RuleInput& input, RuleOutput* output);
+void ApplyMissingLaunchBounds(const RuleInput& input, RuleOutput* output);
 void ApplyInlinePtx(const RuleInput& input, RuleOutput* output);
 void ApplyDeviceIntrinsics(const RuleInput& input, RuleOutput* output);
 void ApplyCub(const RuleInput& input, RuleOutput* output);

@@ -9,9 +9,18 @@ void ApplySymbolArguments(const RuleInput& input, RuleOutput* output) {
     std::string_view name;
     size_t argument;
   };
-  constexpr Call kCalls[] = {{"cudaMemcpyToSymbol", 0},   {"cudaMemcpyToSymbolAsync", 0},
-                             {"cudaMemcpyFromSymbol", 1}, {"cudaMemcpyFromSymbolAsync", 1},
-                             {"cudaGetSymbolAddress", 1}, {"cudaGetSymbolSize", 1}};
+  constexpr Call kCalls[] = {{"cudaMemcpyToSymbol", 0},
+                             {"cudaMemcpyToSymbolAsync", 0},
+                             {"cudaMemcpyFromSymbol", 1},
+                             {"cudaMemcpyFromSymbolAsync", 1},
+                             {"cudaGetSymbolAddress", 1},
+                             {"cudaGetSymbolSize", 1},
+                             {"cudaGraphAddMemcpyNodeToSymbol", 4},
+                             {"cudaGraphAddMemcpyNodeFromSymbol", 5},
+                             {"cudaGraphMemcpyNodeSetParamsToSymbol", 1},
+                             {"cudaGraphMemcpyNodeSetParamsFromSymbol", 2},
+                             {"cudaGraphExecMemcpyNodeSetParamsToSymbol", 2},
+                             {"cudaGraphExecMemcpyNodeSetParamsFromSymbol", 3}};
   const SourceFile& source = input.source;
   for (size_t i = 0; i < source.size(); ++i) {
     if (!source.IsIdentifier(i) || source.Text(i).substr(0, 4) != "cuda" || !source.Is(i + 1, "(")) continue;

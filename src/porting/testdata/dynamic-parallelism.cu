@@ -1,5 +1,5 @@
-__global__ void child() {}
-__global__ void parent() {
+__global__ void child() {}  //! note missing-launch-bounds //-> __global__ void __launch_bounds__(256) child() {}
+__global__ void parent() {  //! note missing-launch-bounds //-> __global__ void __launch_bounds__(256) parent() {
   child<<<1, 1>>>();  //! error dynamic-parallelism
 }
 void host() {

@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>               //-> #include <hip/hip_runtime.h>
 #include <cuda_runtime_api.h>           //-> #include <hip/hip_runtime_api.h>
-#include "cuda_fp16.h"                  //-> #include <hip/hip_fp16.h>
+#include "cuda_fp16.h"                  //-> #include "hip/hip_fp16.h"
 #  include <cub/block/block_scan.cuh>   //-> #  include <hipcub/hipcub.hpp>
 #include <cublas_v2.h>                  //+ #define HIPBLAS_V2   //-> #include <hipblas/hipblas.h>
 #include <curand_kernel.h>              //-> #include <hiprand/hiprand_kernel.h>

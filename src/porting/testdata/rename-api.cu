@@ -3,7 +3,7 @@ if (cudaSuccess != cudaGetLastError()) return;           //-> if (hipSuccess != 
 cudaDeviceProp properties;                               //-> hipDeviceProp_t properties;
 struct cudaDeviceProp more;                              //-> hipDeviceProp_t more;
 cudaThreadSynchronize();                                 //-> hipDeviceSynchronize();
-cudaMallocHost((void**)&host, size);                     //-> hipHostMalloc((void**)&host, size);
+cudaMallocHost((void**)&host, size);                     //-> hipHostMalloc((void**)&host, size, hipHostMallocDefault);
 cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, 0);  //-> hipDeviceGetAttribute(&n, hipDeviceAttributeMultiprocessorCount, 0);
 cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, m, n, k);  //-> hipblasSgemm(handle, HIPBLAS_OP_N, HIPBLAS_OP_T, m, n, k);
 CUdeviceptr address; cuMemAlloc(&address, 4);            //-> hipDeviceptr_t address; hipMalloc(&address, 4);
@@ -37,3 +37,7 @@ cudaMalloc(&p, 1);
 #else
 hipMalloc(&p, 1);
 #endif
+cublasCgemm_v2(h, a, b);  //-> hipblasCgemm_v2(h, a, b);
+cublasSgemm_v2_64(h, a, b); cublasCreate(&h);  //-> hipblasSgemm_64(h, a, b); hipblasCreate(&h);
+cudaError_t cudaStat1, *cudaStat2 = 0, cudaStat3[2];  //-> hipError_t cudaStat1, *cudaStat2 = 0, cudaStat3[2];
+cudaStat2 = f(cudaStat3, cudaSuccess);  //-> cudaStat2 = f(cudaStat3, hipSuccess);

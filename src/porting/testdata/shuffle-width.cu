@@ -37,7 +37,7 @@ __device__ float unguarded(float v) {
   v += 14;
   return v;
 }
-__global__ void half_a_wave(float* x) {
+__global__ void half_a_wave(float* x) {  //! note missing-launch-bounds //-> __global__ void __launch_bounds__(256) half_a_wave(float* x) {
   x[0] = __shfl(x[threadIdx.x], 31);  //-> x[0] = portolan::shfl(x[threadIdx.x], 31);
 }
 void launch(float* x) { half_a_wave<<<100, 32>>>(x); }
