@@ -47,7 +47,7 @@ int64_t Carve(const EmbeddingBags& bags, int64_t lookups, void* memory, Workspac
   char* base = static_cast<char*>(memory);
   int64_t used = 0;
   const auto take = [&](auto*& pointer, int64_t count) {
-    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(base + used);
+    if (base != nullptr) pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(base + used);
     used += Aligned(count * static_cast<int64_t>(sizeof(*pointer)));
   };
   take(space->entries, lookups);
