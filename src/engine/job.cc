@@ -81,6 +81,7 @@ Result<Job> ReadJob(const YamlValue& value, const FindFile& find) {
   job.export_file = map.String("export", "");
   job.trace_file = map.String("trace", "");
   job.event_folder = map.String("tensorboard", "");
+  job.mlperf_log_file = map.String("mlperf_log", "");
   map.Elements("allow");  // what `plan` may change: read there
   PORTOLAN_RETURN_IF_ERROR(map.Finish());
   // A recipe that clips and a job without a bound: PyTorch recipes for these models clip at 1.

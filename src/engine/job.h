@@ -34,7 +34,7 @@ struct Job {
   int64_t checkpoint_keep = 3;
   std::string import_file;  // parameters to start from
   std::string export_file;  // parameters at the end
-  std::string trace_file, event_folder;
+  std::string trace_file, event_folder, mlperf_log_file;
 };
 
 // Finds the file of a model or recipe by name: (kind, name) -> path. Kinds: "models", "recipes".

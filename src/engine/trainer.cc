@@ -13,6 +13,7 @@
 #include "engine/checkpoint.h"
 #include "engine/data/prefetch_reader.h"
 #include "engine/metrics.h"
+#include "engine/mlperf_log.h"
 #include "engine/network.h"
 #include "engine/run_log.h"
 
@@ -54,8 +55,12 @@ class Run {
 
   Result<TrainSummary> Go() {
     PORTOLAN_RETURN_IF_ERROR(Prepare());
+    PORTOLAN_RETURN_IF_ERROR(LogStart());
     Result<TrainSummary> summary = Loop();
     ReportFaultyFields();
+    const std::string status = summary ? "success" : "aborted";
+    const Status logged = Log(MlperfEvent::kIntervalEnd, "run_stop", {}, {{"status", status}});
+    if (summary && !logged) return tl::make_unexpected(logged.error());
     return summary;
   }
 
@@ -67,6 +72,28 @@ class Run {
     for (const std::string& line : Split(reader_->Counts().Report(), '\n')) {
       if (!line.empty()) report_({ReportKind::kNote, line});
     }
+  }
+
+  Status Log(MlperfEvent event, const std::string& key, const MlperfValue& value = {},
+             const std::vector<std::pair<std::string, MlperfValue>>& metadata = {}) {
+    return mlperf_ ? mlperf_->Add(event, key, value, metadata) : Status();
+  }
+
+  // What MLPerf's recommendation benchmark logs before a run, and its start.
+  Status LogStart() {
+    if (job_.mlperf_log_file.empty()) return {};
+    PORTOLAN_ASSIGN_OR_RETURN(MlperfLog log, MlperfLog::Open(job_.mlperf_log_file));
+    mlperf_.emplace(std::move(log));
+    const std::pair<const char*, MlperfValue> settings[] = {
+        {"submission_benchmark", job_.model.id},
+        {"seed", static_cast<int64_t>(job_.seed)},
+        {"global_batch_size", network_->plan().options.batch},
+        {"gradient_accumulation_steps", network_->plan().options.micro_batches},
+        {"eval_samples", job_.eval_samples},
+        {"opt_base_learning_rate", job_.schedule.rate},
+        {"opt_learning_rate_warmup_steps", job_.schedule.warmup_steps}};
+    for (const auto& [key, value] : settings) PORTOLAN_RETURN_IF_ERROR(Log(MlperfEvent::kPointInTime, key, value));
+    return Log(MlperfEvent::kIntervalStart, "run_start", {}, {{"step", progress_.step}});
   }
 
   Result<TrainSummary> Loop() {
@@ -178,6 +205,10 @@ class Run {
 
   Status Publish(const StepReport& report) {
     report_(report);
+    if (report.kind == ReportKind::kStep) {
+      PORTOLAN_RETURN_IF_ERROR(Log(MlperfEvent::kPointInTime, "train_loss", report.loss,
+                                   {{"step", report.step}, {"samples_per_s", report.samples_per_s}}));
+    }
     if (!events_) return {};
     const std::string prefix = report.kind == ReportKind::kEval ? "eval/" : "train/";
     std::vector<std::pair<std::string, double>> values = {
@@ -192,6 +223,7 @@ class Run {
   Status Evaluate() {
     last_evaluated_ = progress_.step;
     if (job_.eval_samples == 0 || !eval_reader_) return {};
+    PORTOLAN_RETURN_IF_ERROR(Log(MlperfEvent::kIntervalStart, "eval_start", {}, {{"step", progress_.step}}));
     PORTOLAN_RETURN_IF_ERROR(eval_reader_->Restore(eval_start_));
     BinaryMetrics metrics;
     std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
@@ -211,6 +243,10 @@ class Run {
     report.auc = summary_.eval_auc = metrics.Auc();
     report.normalized_entropy = summary_.eval_normalized_entropy = metrics.NormalizedEntropy();
     report.samples_per_s = static_cast<double>(metrics.count()) / (Now() - begin);
+    const std::vector<std::pair<std::string, MlperfValue>> where = {{"step", progress_.step},
+                                                                    {"samples_count", progress_.samples}};
+    PORTOLAN_RETURN_IF_ERROR(Log(MlperfEvent::kPointInTime, "eval_accuracy", report.auc, where));
+    PORTOLAN_RETURN_IF_ERROR(Log(MlperfEvent::kIntervalEnd, "eval_stop", {}, where));
     return Publish(report);
   }
 
@@ -240,6 +276,7 @@ class Run {
   std::optional<CheckpointFolder> checkpoints_;
   std::optional<EventWriter> events_;
   std::optional<ChromeTrace> trace_;
+  std::optional<MlperfLog> mlperf_;
   Progress progress_;
   int64_t last_saved_ = 0, last_evaluated_ = -1;
   BinaryMetrics window_;

@@ -281,5 +281,23 @@ TEST(Job, RefusesWhatIsWrong) {
   EXPECT_FALSE(Quiet(job));
 }
 
+TEST(Trainer, LogsAsMlperfDoes) {
+  const std::string path = testing::TempDir() + "trainer_test.mllog";
+  std::filesystem::remove(path);
+  ASSERT_TRUE(Quiet(Read(kDot, "steps: 4\nreport_every: 2\neval: {every: 4, samples: 96}\nmlperf_log: " + path)));
+  std::ifstream file(path);
+  std::string keys;
+  for (std::string line; std::getline(file, line);) {
+    const size_t key = line.find("\"key\":\"") + 7;
+    keys += line.substr(key, line.find('"', key) - key) + " ";
+  }
+  EXPECT_EQ(keys,
+            "submission_benchmark seed global_batch_size gradient_accumulation_steps eval_samples "
+            "opt_base_learning_rate opt_learning_rate_warmup_steps run_start train_loss train_loss eval_start "
+            "eval_accuracy eval_stop run_stop ");
+  EXPECT_NE(Bytes(path).find("\"key\":\"run_stop\",\"value\":null,\"metadata\":{\"status\":\"success\"}"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace portolan
