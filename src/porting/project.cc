@@ -219,7 +219,10 @@ void CollectFacts(const SourceFile& source, ProjectFacts* facts) {
       while (end < source.size() && source.tokens()[end].kind != TokenKind::kDirectiveEnd) ++end;
       const bool function_like = source.Is(i + 1, "(") && source.tokens()[i + 1].begin == source.tokens()[i].end;
       long long value = 0;
-      if (!function_like && EvaluateConstant(source, i + 1, end, *facts, &value)) AddConstant(name, value, facts);
+      if (!function_like && EvaluateConstant(source, i + 1, end, *facts, &value)) {
+        AddConstant(name, value, facts);
+        facts->macros.emplace(name);
+      }
       continue;
     }
     if (LooksLikeVendorName(name) && Declares(source, i)) facts->own_names.emplace(name);
@@ -240,10 +243,36 @@ void CollectFacts(const SourceFile& source, ProjectFacts* facts) {
 
 namespace {
 
-// The value of [begin, end) when no build can change it.
+// Whether every declaration of `name` in the file is of a constant, and there is one: a constant of another file or
+// scope may share its name with a variable here.
+bool IsConstantHere(const SourceFile& source, std::string_view name) {
+  bool declared = false;
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (!source.IsIdentifier(i) || !source.Is(i, name)) continue;
+    const std::string_view next = source.Text(i + 1);
+    const std::string_view before = source.Text(i - 1);
+    const bool assigned = next == "=" && !source.Is(i + 2, "=");
+    const bool declares = source.IsIdentifier(i - 1) && !IsNoType(before) &&
+                          (next == "=" || next == ";" || next == "," || next == ")" || next == "(" || next == "{");
+    if (!declares && !assigned && before != "&" && before != "*") continue;
+    bool constant = false;
+    for (size_t back = i; back > 0 && i - back < 6 && source.IsIdentifier(back - 1); --back) {
+      constant = constant || source.Is(back - 1, "const") || source.Is(back - 1, "constexpr");
+    }
+    // As a parameter or without a value, const says nothing of what it is.
+    if (!constant || next != "=") return false;
+    declared = true;
+  }
+  return declared;
+}
+
+// The value of [begin, end) when it is the same in every scope and no build can change it.
 bool FixedValue(const SourceFile& source, size_t begin, size_t end, const ProjectFacts& facts, long long* value) {
   for (size_t i = begin; i < end; ++i) {
-    if (source.IsIdentifier(i) && facts.defaults.count(source.Text(i)) > 0) return false;
+    if (!source.IsIdentifier(i)) continue;
+    const std::string_view name = source.Text(i);
+    if (facts.defaults.count(name) > 0) return false;
+    if (facts.macros.count(name) == 0 && !IsConstantHere(source, name)) return false;
   }
   return EvaluateConstant(source, begin, end, facts, value);
 }

@@ -17,6 +17,7 @@ struct ProjectFacts {
   // Macros and constants with an integer value. A name with two values in the project is left out.
   std::map<std::string, long long, std::less<>> constants;
   std::set<std::string, std::less<>> ambiguous_constants;
+  std::set<std::string, std::less<>> macros;  // of those constants: they mean the same in every scope
   // Macros with a default (#ifndef NAME): the build may give them another value.
   std::set<std::string, std::less<>> defaults;
   std::set<std::string, std::less<>> kernels;  // names of all __global__ functions

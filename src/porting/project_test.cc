@@ -69,6 +69,19 @@ TEST(ProjectFacts, KnowsWhichLaunchesAreFixed) {
   EXPECT_EQ(facts.launched_blocks.at("d"), (std::set<long long>{0}));
 }
 
+// Another file's constant G does not say how large the variable G is.
+TEST(ProjectFacts, DoesNotTakeAVariableForAConstantOfItsName) {
+  ProjectFacts facts;
+  const SourceFile constants("a.h", "constexpr int G = 16;\nconst int kT = 64;\n");
+  const SourceFile launches("b.cu",
+                            "__global__ void a() {} __global__ void b() {}\nconst int kT = 64;\n"
+                            "void f(const int G) { a<<<1, G>>>(); b<<<1, kT>>>(); }");
+  for (const SourceFile* source : {&constants, &launches}) CollectFacts(*source, &facts);
+  CollectLaunches(launches, &facts);
+  EXPECT_EQ(facts.launched_blocks.at("a"), (std::set<long long>{0}));
+  EXPECT_EQ(facts.launched_blocks.at("b"), (std::set<long long>{64}));
+}
+
 TEST(Constants, AreEvaluated) {
   const auto value = [](const std::string& text) -> long long {
     const SourceFile source("a.cu", text);

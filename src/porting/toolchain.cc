@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <utility>
 
 #include "porting/process.h"
 
@@ -26,6 +28,36 @@ constexpr const char* kVectorTypes =
     ;
 constexpr const char* kDeviceFunctions =
 #include "porting/headers/device_functions.hip.inc"
+    ;
+constexpr const char* kBfloat16 =
+#include "porting/headers/hip_bf16.hip.inc"
+    ;
+constexpr const char* kFp8 =
+#include "porting/headers/hip_fp8.hip.inc"
+    ;
+constexpr const char* kRccl =
+#include "porting/headers/rccl.hip.inc"
+    ;
+constexpr const char* kComplex =
+#include "porting/headers/hip_complex.hip.inc"
+    ;
+constexpr const char* kCooperativeGroups =
+#include "porting/headers/hip_cooperative_groups.hip.inc"
+    ;
+constexpr const char* kHipcub =
+#include "porting/headers/hipcub.hip.inc"
+    ;
+constexpr const char* kHipblas =
+#include "porting/headers/hipblas.hip.inc"
+    ;
+constexpr const char* kHiprandKernel =
+#include "porting/headers/hiprand_kernel.hip.inc"
+    ;
+constexpr const char* kMathConstants =
+#include "porting/headers/hip_math_constants.hip.inc"
+    ;
+constexpr const char* kLibraryTypes =
+#include "porting/headers/library_types.hip.inc"
     ;
 constexpr const char* kHalf =
 #include "porting/headers/hip_fp16.hip.inc"
@@ -124,13 +156,27 @@ Result<Toolchain> FindToolchain(const CompileOptions& options, const PortTarget&
     return tools;
   }
   tools.headers = "headers and device library of Portolan, no ROCm";
-  const fs::path hip = own / "include" / "hip";
-  PORTOLAN_RETURN_IF_ERROR(Write(hip / "hip_version.h", version));
-  PORTOLAN_RETURN_IF_ERROR(Write(hip / "hip_runtime.h", kRuntime));
-  PORTOLAN_RETURN_IF_ERROR(Write(hip / "hip_runtime_api.h", kRuntimeApi));
-  PORTOLAN_RETURN_IF_ERROR(Write(hip / "hip_vector_types.h", kVectorTypes));
-  PORTOLAN_RETURN_IF_ERROR(Write(hip / "device_functions.h", kDeviceFunctions));
-  PORTOLAN_RETURN_IF_ERROR(Write(hip / "hip_fp16.h", kHalf));
+  const std::vector<std::pair<const char*, std::string_view>> headers = {
+      {"hip/hip_version.h", version},
+      {"hip/hip_runtime.h", kRuntime},
+      {"hip/hip_runtime_api.h", kRuntimeApi},
+      {"hip/hip_vector_types.h", kVectorTypes},
+      {"hip/device_functions.h", kDeviceFunctions},
+      {"hip/hip_fp16.h", kHalf},
+      {"hip/hip_bf16.h", kBfloat16},
+      {"hip/hip_fp8.h", kFp8},
+      {"hip/hip_complex.h", kComplex},
+      {"hip/hip_cooperative_groups.h", kCooperativeGroups},
+      {"hip/hip_math_constants.h", kMathConstants},
+      {"hip/library_types.h", kLibraryTypes},
+      {"hipblas/hipblas.h", kHipblas},
+      {"hipcub/hipcub.hpp", kHipcub},
+      {"hiprand/hiprand_kernel.h", kHiprandKernel},
+      {"rccl/rccl.h", kRccl},
+  };
+  for (const auto& [name, text] : headers) {
+    PORTOLAN_RETURN_IF_ERROR(Write(own / "include" / name, std::string(text)));
+  }
   tools.common_flags.insert(tools.common_flags.end(), {"-isystem", (own / "include").string()});
   return tools;
 }

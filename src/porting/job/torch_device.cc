@@ -26,6 +26,20 @@ bool IsTruth(const JobFile& file, size_t begin, size_t end) {
          (after == "!" && file.Reads(end, {"!", "=", "None"})) || after == "and" || after == "or" || after == ":";
 }
 
+// Whether the function before token `i` has asked which build this is: `if torch.version.hip: return` and the like.
+bool KnowsTheBuild(const JobFile& file, size_t i) {
+  constexpr size_t kLongest = 150;  // tokens
+  for (size_t at = i; at > 0 && i - at < kLongest; --at) {
+    if (file.Text(at) == "def") return false;
+    const bool asks = file.Text(at - 1) == "if" || file.Text(at - 1) == "elif" || file.Text(at - 1) == "not";
+    if (asks && (file.Reads(at, {"torch", ".", "version", ".", "hip"}) ||
+                 (at != i && file.Reads(at, {"torch", ".", "version", ".", "cuda"})))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void ApplyTorchDevice(const JobInput& input, JobOutput* output) {
@@ -40,9 +54,10 @@ void ApplyTorchDevice(const JobInput& input, JobOutput* output) {
       output->Find(file, place, level, "torch-device", std::move(message), std::move(action));
     };
     if (file.Reads(i, {"torch", ".", "version", ".", "cuda"})) {
-      if (IsTruth(file, i, i + 5) || file.Text(i + 5) == ")") continue;
+      if (IsTruth(file, i, i + 5) || file.Text(i + 5) == ")" || KnowsTheBuild(file, i)) continue;
       find(FindingLevel::kWarning, "torch.version.cuda is None on ROCm", "torch.version.hip");
     } else if (file.Text(i) == "get_device_capability" && file.Text(i + 1) == "(" && IsCompared(file, i)) {
+      if (KnowsTheBuild(file, i)) continue;
       find(FindingLevel::kWarning,
            fmt::format("get_device_capability() says {} for {}: a test for Hopper holds there", capability, target.gfx),
            "ask torch.version.hip first, and get_device_properties().gcnArchName for the chip");

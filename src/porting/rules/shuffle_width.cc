@@ -1,10 +1,11 @@
 // A shuffle's default width is the wave's: 64 lanes where CUDA has 32. An exchange that leaves its 32-lane team is then
 // another one. Right all the same, and not reported as wrong: xor below 32 (it stays in the team), down (lane 0 of each
 // team, which is what reductions read, gets the same value), up behind a guard on the lane, any with a width argument,
-// and kernels launched with at most 32 threads a block.
+// what only the first 32 threads of a block do, and kernels launched with at most 32 threads a block.
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "porting/rules/rules.h"
 #include "porting/rules/wave.h"
 
@@ -23,6 +24,36 @@ bool IsGuarded(const SourceFile& source, size_t call) {
   return false;
 }
 
+// Whether [begin, end) is a condition that only the first 32 threads of a block pass: warp_idx == 0, threadIdx.x < 32.
+bool NamesFirstTeam(const SourceFile& source, size_t begin, size_t end) {
+  bool first = false;
+  for (size_t i = begin; i < end; ++i) {
+    if (source.Is(i, "||")) return false;
+    if (!source.IsIdentifier(i)) continue;
+    const std::string name = LowerCase(source.Text(i));
+    const bool equals = source.Is(i + 1, "==") || (source.Is(i + 1, "=") && source.Is(i + 2, "="));
+    const size_t right = source.Is(i + 1, "==") ? i + 2 : i + 3;
+    first = first || (name.find("warp") != std::string::npos && equals && source.Is(right, "0"));
+    const bool thread = name == "tid" || name == "thread_id" || name == "threadid" ||
+                        (name == "x" && i >= 2 && source.Is(i - 2, "threadIdx"));
+    first = first || (thread && source.Is(i + 1, "<") && source.Is(i + 2, "32"));
+  }
+  return first;
+}
+
+// Whether a block around `i`, inside its function, has such a condition.
+bool RunsInFirstTeam(const SourceFile& source, size_t i) {
+  const DeviceFunction* function = source.EnclosingDeviceFunction(i);
+  if (function == nullptr) return false;
+  for (size_t at = i; at > function->body_begin + 1; --at) {
+    if (!source.Is(at - 1, "{") || source.Closing(at - 1) < i || !source.Is(at - 2, ")")) continue;
+    size_t open = at - 2;
+    while (open > function->body_begin && source.Closing(open) != at - 2) --open;
+    if (source.Is(open - 1, "if") && NamesFirstTeam(source, open + 1, at - 2)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void ApplyShuffleWidth(const RuleInput& input, RuleOutput* output) {
@@ -34,7 +65,8 @@ void ApplyShuffleWidth(const RuleInput& input, RuleOutput* output) {
     const auto arguments = source.Arguments(i + 1);
     const size_t value = TakesMask(name) ? 1 : 0;
     if (arguments.size() != value + 2 || RunsInHalfAWave(input, i)) continue;  // a width is given, or not a call
-    if (source.tokens()[i].in_directive) continue;                             // a macro: its uses decide
+    if (RunsInFirstTeam(source, i)) continue;
+    if (source.tokens()[i].in_directive) continue;  // a macro: its uses decide
     const auto [begin, end] = arguments[value + 1];
     const std::string operand(source.Range(begin, end));
     const bool up = name.find("_up") != std::string_view::npos;

@@ -41,3 +41,12 @@ __global__ void half_a_wave(float* x) {  //! note missing-launch-bounds //-> __g
   x[0] = __shfl(x[threadIdx.x], 31);  //-> x[0] = portolan::shfl(x[threadIdx.x], 31);
 }
 void launch(float* x) { half_a_wave<<<100, 32>>>(x); }
+__global__ void first_team(float* x, int warp_idx) {
+  if (warp_idx == 0) {
+    for (int i = 0; i < 4; ++i) {
+      x[i] = __shfl(x[threadIdx.x], 0);  //-> x[i] = portolan::shfl(x[threadIdx.x], 0);
+    }
+  }
+  if (threadIdx.x < 32) { x[0] = __shfl(x[1], 3); }  //-> if (threadIdx.x < 32) { x[0] = portolan::shfl(x[1], 3); }
+  if (warp_idx == 0 || x[0] > 0) { x[0] = __shfl(x[1], 3); }  //! error shuffle-width //-> if (warp_idx == 0 || x[0] > 0) { x[0] = portolan::shfl(x[1], 3); }
+}

@@ -7,6 +7,14 @@ dist.init_process_group(backend="nccl")
 if torch.version.cuda is not None:
 if torch.version.hip:
 print(torch.version.cuda)
+def is_blackwell():
+  if torch.version.hip:
+    return False
+  return torch.cuda.get_device_capability() >= (10, 0)
+def cuda_major():
+  if torch.version.cuda is not None:
+    return int(torch.version.cuda.split(".")[0])
+def is_hopper():
 if torch.cuda.get_device_capability()[0] >= 9:  #! warning torch-device
 print(torch.cuda.get_device_capability())
 subprocess.run(["nvidia-smi", "-L"])  #! warning torch-device
