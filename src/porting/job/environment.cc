@@ -1,6 +1,8 @@
-// Environment variables of CUDA and its libraries that ROCm does not read, or reads with another meaning. Not
-// looked up entry by entry; what to check against: HIP's and RCCL's lists of environment variables (ROCm
-// documentation), PyTorch's HIP notes.
+// Environment variables of CUDA and its libraries that ROCm does not read, or reads with another meaning. Looked up
+// (2026-12-01): CUDA_VISIBLE_DEVICES in HIP's list of environment variables (ROCm 6.4 and 7.1 name it beside
+// HIP_VISIBLE_DEVICES, those of 10.x no more; ROCR_VISIBLE_DEVICES acts first), CUDA_PATH in hipcc's (NVIDIA platforms
+// alone), HIPBLASLT_ALLOW_TF32 in aten/src/ATen/Context.cpp (ROCm/pytorch#1838). The others not entry by entry; what to
+// check against: HIP's and RCCL's lists, PyTorch's HIP notes.
 
 #include <fmt/format.h>
 
@@ -25,8 +27,8 @@ constexpr FindingLevel kWarning = FindingLevel::kWarning;
 
 constexpr std::array<Variable, 18> kVariables = {{
     {"CUDA_LAUNCH_BLOCKING", kWarning, "HIP's runtime does not read it", "AMD_SERIALIZE_KERNEL=3"},
-    {"CUDA_VISIBLE_DEVICES", kNote, "HIP reads it too, after ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES",
-     "nothing, unless one of those is set as well"},
+    {"CUDA_VISIBLE_DEVICES", kNote,
+     "HIP reads it too, after ROCR_VISIBLE_DEVICES; the lists of ROCm 10 name it no more", "HIP_VISIBLE_DEVICES"},
     {"CUDA_DEVICE_ORDER", kNote, "HIP does not read it: devices come in the order of their PCI addresses",
      "HIP_VISIBLE_DEVICES chooses and orders"},
     {"CUDA_DEVICE_MAX_CONNECTIONS", kWarning, "HIP does not read it; its hardware queues are 4 a process",

@@ -31,11 +31,11 @@ bool KnowsTheBuild(const JobFile& file, size_t i) {
   constexpr size_t kLongest = 150;  // tokens
   for (size_t at = i; at > 0 && i - at < kLongest; --at) {
     if (file.Text(at) == "def") return false;
-    const bool asks = file.Text(at - 1) == "if" || file.Text(at - 1) == "elif" || file.Text(at - 1) == "not";
-    if (asks && (file.Reads(at, {"torch", ".", "version", ".", "hip"}) ||
-                 (at != i && file.Reads(at, {"torch", ".", "version", ".", "cuda"})))) {
-      return true;
-    }
+    const std::string_view before = file.Text(at - 1);
+    const bool asks = before == "if" || before == "elif" || before == "not";
+    const bool joined = asks || before == "(" || before == "or" || before == "and";
+    if (joined && file.Reads(at, {"torch", ".", "version", ".", "hip"})) return true;
+    if (asks && at != i && file.Reads(at, {"torch", ".", "version", ".", "cuda"})) return true;
   }
   return false;
 }

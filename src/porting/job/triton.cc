@@ -1,6 +1,7 @@
 // Triton: a warp is a wave, of 64 lanes on CDNA; stages of a loop live in LDS; tensor memory accelerators, clusters and
-// warp specialisation are NVIDIA's. Not looked up entry by entry; what to check against: Triton's AMD back end (its
-// options and passes), Triton's language reference.
+// warp specialisation are NVIDIA's. Looked up (2026-12-01): num_stages 2 and num_ctas 1 where nothing is said, in
+// HIPOptions of triton-lang/triton, third_party/amd/backend/compiler.py. The rest not entry by entry; what to check
+// against: that back end's passes, Triton's language reference.
 
 #include <fmt/format.h>
 
@@ -28,6 +29,26 @@ bool KeywordValue(const JobFile& file, size_t name, long long* value) {
   const std::string_view after = file.Text(name + 3);
   return (before == "(" || before == ",") && file.Text(name + 1) == "=" && (after == "," || after == ")") &&
          ParseInt64(std::string(file.Text(name + 2)), value);
+}
+
+// The bytes in LDS of a matrix product's tiles [M, K] and [N, K] in 16 bits, `stages` deep, by the sizes of the Config
+// that token `i` stands in; 0 when they are not there.
+long long TileBytes(const JobFile& file, size_t i, long long stages) {
+  constexpr size_t kLongest = 60;  // tokens of a Config before its options
+  long long m = 0, n = 0, k = 0;
+  for (size_t at = i; at > 0 && i - at < kLongest; --at) {
+    const std::string_view text = file.Text(at);
+    if (text == "{") break;
+    long long size = 0;
+    if (!file.IsString(at) || file.Text(at + 1) != ":" || !ParseInt64(std::string(file.Text(at + 2)), &size)) continue;
+    const std::string_view key = PythonStringContent(text);
+    if (key == "BLOCK_M" || key == "BLOCK_SIZE_M" || key == "BM") m = size;
+    if (key == "BLOCK_N" || key == "BLOCK_SIZE_N" || key == "BN") n = size;
+    if (key == "BLOCK_K" || key == "BLOCK_SIZE_K" || key == "BK") k = size;
+  }
+  constexpr long long kLargest = 1 << 12;
+  if (m <= 0 || n <= 0 || k <= 0 || m > kLargest || n > kLargest || k > kLargest) return 0;
+  return (m + n) * k * 2 * (stages - 1);
 }
 
 }  // namespace
@@ -58,9 +79,15 @@ void ApplyTriton(const JobInput& input, JobOutput* output) {
              fmt::format("let the tuner try num_warps={} as well", value / 2));
       }
     } else if (name == "num_stages" && KeywordValue(file, i, &value) && value > kStagesOfAmd && value < 1 << 20) {
-      find(value >= 4 ? FindingLevel::kWarning : FindingLevel::kNote,
-           fmt::format("each of {} stages but one keeps its tiles in LDS, of which a block of {} has {} KiB", value,
-                       target.gfx, target.shared_memory_bytes / 1024),
+      const long long bytes = TileBytes(file, i, value);
+      if (bytes > 0 && 2 * bytes <= target.shared_memory_bytes) continue;  // two blocks a unit have room
+      const bool much = bytes > 0 ? bytes > target.shared_memory_bytes : value >= 4;
+      find(much ? FindingLevel::kWarning : FindingLevel::kNote,
+           bytes > 0
+               ? fmt::format("the tiles of {} stages take {} KiB in 16 bits, of the {} KiB of LDS of a block of {}",
+                             value, bytes / 1024, target.shared_memory_bytes / 1024, target.gfx)
+               : fmt::format("each of {} stages but one keeps its tiles in LDS, of which a block of {} has {} KiB",
+                             value, target.gfx, target.shared_memory_bytes / 1024),
            fmt::format("num_stages={}, AMD's default, or let the tuner try it", kStagesOfAmd));
     } else if (name == "num_ctas" && KeywordValue(file, i, &value) && value > 1) {
       find(FindingLevel::kError, fmt::format("{} has no clusters of blocks", target.gfx), "num_ctas=1");

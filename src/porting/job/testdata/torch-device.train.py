@@ -14,6 +14,7 @@ def is_blackwell():
 def cuda_major():
   if torch.version.cuda is not None:
     return int(torch.version.cuda.split(".")[0])
+@unittest.skipIf(torch.version.hip or torch.cuda.get_device_capability() < (9, 0), "for Hopper")
 def is_hopper():
 if torch.cuda.get_device_capability()[0] >= 9:  #! warning torch-device
 print(torch.cuda.get_device_capability())

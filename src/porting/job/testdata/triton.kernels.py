@@ -3,6 +3,9 @@ import triton.language as tl
 configs = [triton.Config({"BLOCK": 64}, num_warps=4, num_stages=2)]
 configs = [triton.Config({"BLOCK": 64}, num_warps=8, num_stages=3)]  #! note triton; note triton
 configs = [triton.Config({"BLOCK": 64}, num_warps=32, num_stages=5)]  #! error triton; warning triton
+configs = [triton.Config({"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32}, num_stages=4, num_warps=4)]
+configs = [triton.Config({"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64}, num_stages=3, num_warps=4)]  #! note triton
+configs = [triton.Config({"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 128}, num_stages=3, num_warps=4)]  #! warning triton
 kernel[grid](x, num_ctas=2)  #! error triton
 kernel[grid](x, num_ctas=1)
 for i in tl.range(0, n, warp_specialize=True):  #! warning triton
