@@ -27,6 +27,7 @@ void AddRegretCommand(CLI::App& app, const GlobalOptions& global, int* exit_code
 void AddHwCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddPortCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 void AddAuditCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
+void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, int* exit_code);
 
 // The folder of the built-in data: environment PORTOLAN_DATA, else what the build compiled in.
 std::string BuiltInDataDirectory();

@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
   portolan::AddHwCommand(app, global, &exit_code);
   portolan::AddPortCommand(app, global, &exit_code);
   portolan::AddAuditCommand(app, global, &exit_code);
+  portolan::AddVerifyCommand(app, global, &exit_code);
   portolan::AddTrainCommand(app, global, &exit_code);
   try {
     app.parse(argc, argv);

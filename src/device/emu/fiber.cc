@@ -20,20 +20,20 @@ constexpr std::size_t kColors = 21;
 
 }  // namespace
 
-Fiber::Fiber(void (*entry)(), int color) : entry_(entry) {
-  map_ = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+Fiber::Fiber(void (*entry)(), int color, std::size_t stack_bytes) : entry_(entry) {
+  stack_bytes_ = stack_bytes == 0 ? kStackBytes : stack_bytes;
+  map_ = mmap(nullptr, stack_bytes_ + kGuardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
               -1, 0);
   PORTOLAN_CHECK(map_ != MAP_FAILED, "no memory for the stack of a work-item");
   PORTOLAN_CHECK(mprotect(map_, kGuardBytes, PROT_NONE) == 0, "no guard page for the stack of a work-item");
   stack_ = static_cast<char*>(map_) + kGuardBytes;
-  stack_bytes_ = kStackBytes;
   top_ =
-      static_cast<char*>(map_) + kGuardBytes + kStackBytes - (static_cast<std::size_t>(color) % kColors) * kColorBytes;
+      static_cast<char*>(map_) + kGuardBytes + stack_bytes_ - (static_cast<std::size_t>(color) % kColors) * kColorBytes;
   Restart();
 }
 
 Fiber::~Fiber() {
-  if (map_ != nullptr) munmap(map_, kStackBytes + kGuardBytes);
+  if (map_ != nullptr) munmap(map_, stack_bytes_ + kGuardBytes);
 }
 
 void Fiber::Restart() {

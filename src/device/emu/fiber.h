@@ -24,7 +24,8 @@ class Fiber {
  public:
   Fiber() = default;
   // Maps a stack with a guard page below it. `entry` must not return. Aborts when the system has no memory left.
-  Fiber(void (*entry)(), int color);
+  // `stack_bytes` is a multiple of 4096; 0 stands for the size that serves our own kernels.
+  Fiber(void (*entry)(), int color, std::size_t stack_bytes = 0);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
