@@ -82,7 +82,10 @@ Result<Job> ReadJob(const YamlValue& value, const FindFile& find) {
   job.trace_file = map.String("trace", "");
   job.event_folder = map.String("tensorboard", "");
   job.mlperf_log_file = map.String("mlperf_log", "");
-  map.Elements("allow");  // what `plan` may change: read there
+  for (const YamlValue& rule : map.Elements("allow")) {
+    PORTOLAN_ASSIGN_OR_RETURN(std::string name, rule.String());
+    job.allow.insert(std::move(name));
+  }
   PORTOLAN_RETURN_IF_ERROR(map.Finish());
   // A recipe that clips and a job without a bound: PyTorch recipes for these models clip at 1.
   constexpr double kDefaultClipNorm = 1;

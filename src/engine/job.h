@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace portolan {
 struct Job {
   Model model;  // after the recipe's structure changes
   Recipe recipe;
-  YamlValue data;  // read by MakeReader
+  YamlValue data;               // read by MakeReader
+  std::set<std::string> allow;  // rules that change the maths and may be used by plan and optimize
   int64_t steps = 0;
   uint64_t seed = 1;
   Schedule schedule;

@@ -23,36 +23,57 @@ void CopyRows(int64_t rows, int64_t width, const float* from, int64_t from_strid
   for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * from_stride, width, to + r * to_stride);
 }
 
-// d [out width of the parameter] receives `values`, or has them added.
-void Deliver(LayerIo::Gradients mode, const std::vector<float>& values, float* d) {
-  for (size_t i = 0; i < values.size(); ++i) d[i] = mode == LayerIo::Gradients::kAdd ? d[i] + values[i] : values[i];
-}
-
-float Beta(LayerIo::Gradients mode) { return mode == LayerIo::Gradients::kAdd ? 1.0f : 0.0f; }
-
-// y [rows, out] = x [rows, in] W^T, W [out, in].
 void Product(const LayerIo& io, Tensor x, int64_t in, int64_t out, const float* w, Tensor y) {
-  GemmProblem problem{io.rows, out, in, Transpose::kNo, Transpose::kYes, x.stride, in, y.stride, 0, io.format};
-  kernels::cpu::Gemm(problem, x.data, w, y.data);
+  kernels::cpu::Gemm(ProductProblem(io, x, in, out, 0, y), x.data, w, y.data);
 }
-// dx [rows, in] = dy [rows, out] W + beta dx.
 void InputGradient(const LayerIo& io, Tensor dy, int64_t in, int64_t out, const float* w, float beta, Tensor dx) {
-  GemmProblem problem{io.rows, in, out, Transpose::kNo, Transpose::kNo, dy.stride, in, dx.stride, beta, io.format};
-  kernels::cpu::Gemm(problem, dy.data, w, dx.data);
+  kernels::cpu::Gemm(InputGradientProblem(io, dy, in, out, beta, dx), dy.data, w, dx.data);
 }
-// dw [out, in] = dy^T x, or added.
 void WeightGradient(const LayerIo& io, Tensor dy, Tensor x, int64_t in, int64_t out, float* dw) {
-  GemmProblem problem{out,       in,       io.rows, Transpose::kYes, Transpose::kNo,
-                      dy.stride, x.stride, in,      Beta(io.mode),   io.format};
-  kernels::cpu::Gemm(problem, dy.data, x.data, dw);
+  kernels::cpu::Gemm(WeightGradientProblem(io, dy, x, in, out), dy.data, x.data, dw);
+}
+
+KernelCall Call(const char* kernel, int64_t rows, int64_t width, int64_t depth = 0) {
+  return {kernel, rows, width, depth, {}};
+}
+KernelCall Call(const kernels::GemmProblem& problem) { return {"gemm", problem.m, problem.n, problem.k, problem}; }
+
+const char* ForwardName(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::kNone:
+      return "bias_forward";
+    case ActivationKind::kRelu:
+      return "bias_relu_forward";
+    case ActivationKind::kSigmoid:
+      return "bias_sigmoid_forward";
+    case ActivationKind::kSilu:
+      return "bias_silu_forward";
+    case ActivationKind::kGelu:
+      return "bias_gelu_forward";
+  }
+  return "";
+}
+const char* BackwardName(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::kNone:
+      return "bias_backward";
+    case ActivationKind::kRelu:
+      return "bias_relu_backward";
+    case ActivationKind::kSigmoid:
+      return "bias_sigmoid_backward";
+    case ActivationKind::kSilu:
+      return "bias_silu_backward";
+    case ActivationKind::kGelu:
+      return "bias_gelu_backward";
+  }
+  return "";
 }
 
 class Linear : public Layer {
  public:
   Linear(const std::string& name, int64_t in, int64_t out, ActivationKind activation)
       : in_(in), out_(out), activation_(activation) {
-    parameters.push_back({name + ".weight", {out, in}, InitialValues::kNormal, Glorot(in, out)});
-    parameters.push_back({name + ".bias", {out}, InitialValues::kNormal, std::sqrt(1.0 / static_cast<double>(out))});
+    parameters = LinearParameters(name, in, out);
     if (KeepsInput()) scratch.push_back({out, Scratch::Life::kForwardToBackward});
   }
   void Forward(const LayerIo& io) override {
@@ -66,11 +87,22 @@ class Linear : public Layer {
     kernels::cpu::BiasActivationBackward(activation_, io.rows, out_, out_, KeepsInput() ? io.scratch[0] : nullptr,
                                          io.y.stride, io.y.data, io.dy.stride, io.dy.data, io.dy.stride, io.dy.data,
                                          dbias.data());
-    Deliver(io.mode, dbias, io.gradients + parameters[1].offset);
+    DeliverGradient(io.mode, dbias, io.gradients + parameters[1].offset);
     WeightGradient(io, io.dy, io.x[0], in_, out_, io.gradients + parameters[0].offset);
     if (io.dx[0].data != nullptr) {
       InputGradient(io, io.dy, in_, out_, io.weights + parameters[0].offset, 0, io.dx[0]);
     }
+  }
+  LayerCalls Calls(const LayerIo& io) const override {
+    const Tensor product = KeepsInput() ? Tensor{nullptr, out_} : io.y;
+    LayerCalls calls;
+    calls.forward = {Call(ProductProblem(io, io.x[0], in_, out_, 0, product)),
+                     Call(ForwardName(activation_), io.rows, out_)};
+    calls.backward = {Call(BackwardName(activation_), io.rows, out_),
+                      Call(WeightGradientProblem(io, io.dy, io.x[0], in_, out_))};
+    if (io.dx[0].data != nullptr)
+      calls.backward.push_back(Call(InputGradientProblem(io, io.dy, in_, out_, 0, io.dx[0])));
+    return calls;
   }
 
  private:
@@ -102,6 +134,15 @@ class Join : public Layer {
       column += inputs_[i].width;
     }
   }
+  LayerCalls Calls(const LayerIo& io) const override {
+    LayerCalls calls;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].place != JoinedInput::Place::kCopied) continue;
+      calls.forward.push_back(Call("copy_rows", io.rows, inputs_[i].width));
+      if (io.dx[i].data != nullptr) calls.backward.push_back(Call("copy_rows", io.rows, inputs_[i].width));
+    }
+    return calls;
+  }
 
  private:
   std::vector<JoinedInput> inputs_;
@@ -119,6 +160,12 @@ class DotInteraction : public Layer {
     PORTOLAN_CHECK(io.dx[0].stride == io.x[0].stride, "vectors and their gradient must lie alike");
     kernels::cpu::DotInteractionBackward(Shape(io, io.dy.stride), io.x[0].data, io.dy.data, io.dx[0].data);
   }
+  LayerCalls Calls(const LayerIo& io) const override {
+    LayerCalls calls;
+    calls.forward = {Call("dot_forward", io.rows, vectors_, dim_)};
+    if (io.dx[0].data != nullptr) calls.backward = {Call("dot_backward", io.rows, vectors_, dim_)};
+    return calls;
+  }
 
  private:
   kernels::DotInteractionShape Shape(const LayerIo& io, int64_t out_stride) const {
@@ -134,16 +181,7 @@ class Cross : public Layer {
  public:
   Cross(const std::string& name, int64_t width, int64_t layers, int64_t rank)
       : width_(width), layers_(layers), rank_(rank) {
-    for (int64_t l = 0; l < layers; ++l) {
-      const std::string layer = name + "." + std::to_string(l);
-      if (rank > 0) {
-        parameters.push_back({layer + ".v", {rank, width}, InitialValues::kNormal, Glorot(width, rank)});
-        parameters.push_back({layer + ".u", {width, rank}, InitialValues::kNormal, Glorot(rank, width)});
-      } else {
-        parameters.push_back({layer + ".w", {width, width}, InitialValues::kNormal, Glorot(width, width)});
-      }
-      parameters.push_back({layer + ".bias", {width}, InitialValues::kZero});
-    }
+    parameters = CrossParameters(name, width, layers, rank);
     const auto kept = Scratch::Life::kForwardToBackward;
     for (int64_t l = 1; l < layers; ++l) scratch.push_back({width, kept});
     for (int64_t l = 0; l < layers; ++l) scratch.push_back({width, kept});
@@ -183,7 +221,7 @@ class Cross : public Layer {
     for (int64_t l = layers_ - 1; l >= 0; --l) {
       kernels::cpu::CrossBackward(io.rows, width_, io.x[0].data, U(io, l), Weight(io, l, Kinds() - 1), d.data, du.data,
                                   dbias.data(), dx0);
-      Deliver(io.mode, dbias, io.gradients + parameters[Index(l, Kinds() - 1)].offset);
+      DeliverGradient(io.mode, dbias, io.gradients + parameters[Index(l, Kinds() - 1)].offset);
       const Tensor x = Input(io, l);
       if (rank_ > 0) {
         const Tensor h{H(io, l), rank_}, dh{io.scratch[first + 2], rank_};
@@ -200,6 +238,29 @@ class Cross : public Layer {
     for (int64_t r = 0; r < io.rows; ++r) {
       for (int64_t n = r * width_; n < (r + 1) * width_; ++n) dx0[n] += d.data[n];
     }
+  }
+  LayerCalls Calls(const LayerIo& io) const override {
+    const Tensor wide{nullptr, width_}, narrow{nullptr, rank_};
+    LayerCalls calls;
+    calls.backward = {Call("copy_rows", io.rows, width_)};
+    for (int64_t l = 0; l < layers_; ++l) {
+      calls.backward.push_back(Call("cross_backward", io.rows, width_));
+      if (rank_ > 0) {
+        calls.forward.push_back(Call(ProductProblem(io, wide, width_, rank_, 0, narrow)));
+        calls.forward.push_back(Call(ProductProblem(io, narrow, rank_, width_, 0, wide)));
+        calls.backward.push_back(Call(InputGradientProblem(io, wide, rank_, width_, 0, narrow)));
+        calls.backward.push_back(Call(WeightGradientProblem(io, wide, narrow, rank_, width_)));
+        calls.backward.push_back(Call(WeightGradientProblem(io, narrow, wide, width_, rank_)));
+        calls.backward.push_back(Call(InputGradientProblem(io, narrow, width_, rank_, 1, wide)));
+      } else {
+        calls.forward.push_back(Call(ProductProblem(io, wide, width_, width_, 0, wide)));
+        calls.backward.push_back(Call(WeightGradientProblem(io, wide, wide, width_, width_)));
+        calls.backward.push_back(Call(InputGradientProblem(io, wide, width_, width_, 1, wide)));
+      }
+      calls.forward.push_back(Call("cross_forward", io.rows, width_));
+    }
+    calls.backward.push_back(Call("accumulate", io.rows, width_));
+    return calls;
   }
 
  private:
@@ -232,8 +293,11 @@ class Norm : public Layer {
     float* dx = io.dx[0].data != nullptr ? io.dx[0].data : io.dy.data;
     kernels::cpu::LayerNormBackward(io.rows * tokens_, width_, io.x[0].data, io.weights + parameters[0].offset,
                                     io.scratch[0], io.scratch[1], io.dy.data, dx, dgamma.data(), dbeta.data());
-    Deliver(io.mode, dgamma, io.gradients + parameters[0].offset);
-    Deliver(io.mode, dbeta, io.gradients + parameters[1].offset);
+    DeliverGradient(io.mode, dgamma, io.gradients + parameters[0].offset);
+    DeliverGradient(io.mode, dbeta, io.gradients + parameters[1].offset);
+  }
+  LayerCalls Calls(const LayerIo& io) const override {
+    return {{Call("norm_forward", io.rows * tokens_, width_)}, {Call("norm_backward", io.rows * tokens_, width_)}};
   }
 
  private:
@@ -259,12 +323,56 @@ class Sum : public Layer {
       CopyRows(io.rows, width_, io.dy.data, io.dy.stride, io.dx[i].data, io.dx[i].stride);
     }
   }
+  LayerCalls Calls(const LayerIo& io) const override {
+    LayerCalls calls;
+    for (int64_t i = 0; i < inputs_; ++i) {
+      calls.forward.push_back(Call("copy_rows", io.rows, width_));
+      if (io.dx[static_cast<size_t>(i)].data != nullptr) calls.backward.push_back(Call("copy_rows", io.rows, width_));
+    }
+    return calls;
+  }
 
  private:
   int64_t inputs_, width_;
 };
 
+float Beta(LayerIo::Gradients mode) { return mode == LayerIo::Gradients::kAdd ? 1.0f : 0.0f; }
+
 }  // namespace
+
+GemmProblem ProductProblem(const LayerIo& io, Tensor x, int64_t in, int64_t out, float beta, Tensor y) {
+  return {io.rows, out, in, Transpose::kNo, Transpose::kYes, x.stride, in, y.stride, beta, io.format};
+}
+GemmProblem InputGradientProblem(const LayerIo& io, Tensor dy, int64_t in, int64_t out, float beta, Tensor dx) {
+  return {io.rows, in, out, Transpose::kNo, Transpose::kNo, dy.stride, in, dx.stride, beta, io.format};
+}
+GemmProblem WeightGradientProblem(const LayerIo& io, Tensor dy, Tensor x, int64_t in, int64_t out) {
+  return {out, in, io.rows, Transpose::kYes, Transpose::kNo, dy.stride, x.stride, in, Beta(io.mode), io.format};
+}
+
+void DeliverGradient(LayerIo::Gradients mode, const std::vector<float>& values, float* d) {
+  for (size_t i = 0; i < values.size(); ++i) d[i] = mode == LayerIo::Gradients::kAdd ? d[i] + values[i] : values[i];
+}
+
+std::vector<Parameter> LinearParameters(const std::string& name, int64_t in, int64_t out) {
+  return {{name + ".weight", {out, in}, InitialValues::kNormal, Glorot(in, out)},
+          {name + ".bias", {out}, InitialValues::kNormal, std::sqrt(1.0 / static_cast<double>(out))}};
+}
+
+std::vector<Parameter> CrossParameters(const std::string& name, int64_t width, int64_t layers, int64_t rank) {
+  std::vector<Parameter> parameters;
+  for (int64_t l = 0; l < layers; ++l) {
+    const std::string layer = name + "." + std::to_string(l);
+    if (rank > 0) {
+      parameters.push_back({layer + ".v", {rank, width}, InitialValues::kNormal, Glorot(width, rank)});
+      parameters.push_back({layer + ".u", {width, rank}, InitialValues::kNormal, Glorot(rank, width)});
+    } else {
+      parameters.push_back({layer + ".w", {width, width}, InitialValues::kNormal, Glorot(width, width)});
+    }
+    parameters.push_back({layer + ".bias", {width}, InitialValues::kZero});
+  }
+  return parameters;
+}
 
 std::unique_ptr<Layer> MakeLinear(const std::string& name, int64_t in, int64_t out, ActivationKind activation) {
   return std::make_unique<Linear>(name, in, out, activation);

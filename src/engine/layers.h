@@ -56,12 +56,26 @@ struct LayerIo {
   kernels::GemmFormat format = kernels::GemmFormat::kFp32;
 };
 
+// One call of a CPU kernel, for whoever prices a step: `kernel` names it as calibration does, with the extents that its
+// time depends on. Elementwise kernels: [rows, width].
+struct KernelCall {
+  const char* kernel = "";
+  int64_t rows = 0, width = 0;
+  int64_t depth = 0;          // dot interaction: [rows, width = vectors, depth = dim]
+  kernels::GemmProblem gemm;  // "gemm"
+};
+struct LayerCalls {
+  std::vector<KernelCall> forward, backward;
+};
+
 // One step of the graph. Not thread-safe.
 class Layer {
  public:
   virtual ~Layer() = default;
   virtual void Forward(const LayerIo& io) = 0;
   virtual void Backward(const LayerIo& io) = 0;
+  // The kernels that Forward and Backward of `io` call. No pointer of it is followed; what is null is not computed.
+  virtual LayerCalls Calls(const LayerIo& io) const = 0;
 
   std::vector<Parameter> parameters;
   std::vector<Scratch> scratch;
@@ -81,5 +95,22 @@ std::unique_ptr<Layer> MakeDotInteraction(int64_t vectors, int64_t dim, int64_t 
 std::unique_ptr<Layer> MakeCross(const std::string& name, int64_t width, int64_t layers, int64_t rank);
 std::unique_ptr<Layer> MakeNorm(const std::string& name, int64_t tokens, int64_t width);
 std::unique_ptr<Layer> MakeAdd(int64_t inputs, int64_t width);
+
+// The same layers, one operation a pass over memory, as a framework without fusion runs them (eager_layers.cc).
+std::unique_ptr<Layer> MakeEagerLinear(const std::string& name, int64_t in, int64_t out,
+                                       kernels::ActivationKind activation);
+std::unique_ptr<Layer> MakeEagerDotInteraction(int64_t vectors, int64_t dim, int64_t padding);
+std::unique_ptr<Layer> MakeEagerCross(const std::string& name, int64_t width, int64_t layers, int64_t rank);
+
+// Parts that both kinds of layers share. y [rows, out] = x [rows, in] W^T + beta y, W [out, in].
+kernels::GemmProblem ProductProblem(const LayerIo& io, Tensor x, int64_t in, int64_t out, float beta, Tensor y);
+// dx [rows, in] = dy [rows, out] W + beta dx.
+kernels::GemmProblem InputGradientProblem(const LayerIo& io, Tensor dy, int64_t in, int64_t out, float beta, Tensor dx);
+// dw [out, in] = dy^T x, or added where io.mode says so.
+kernels::GemmProblem WeightGradientProblem(const LayerIo& io, Tensor dy, Tensor x, int64_t in, int64_t out);
+// d [values.size()] receives `values`, or has them added.
+void DeliverGradient(LayerIo::Gradients mode, const std::vector<float>& values, float* d);
+std::vector<Parameter> LinearParameters(const std::string& name, int64_t in, int64_t out);
+std::vector<Parameter> CrossParameters(const std::string& name, int64_t width, int64_t layers, int64_t rank);
 
 }  // namespace portolan

@@ -56,6 +56,7 @@ Network::Network(NetworkPlan plan, uint64_t seed) : plan_(std::move(plan)) {
   weights_.resize(static_cast<size_t>(plan_.dense_parameters));
   gradients_.resize(weights_.size());
   state_.resize(weights_.size() * static_cast<size_t>(kernels::DenseStateFloats(plan_.options.dense_optimizer)));
+  if (plan_.options.fusion == Fusion::kEager) optimizer_scratch_.resize(2 * weights_.size());
   arena_ = static_cast<float*>(AllocateZeroed(4 * plan_.arena_floats));
   for (const Table& table : plan_.tables) {
     const auto rows = static_cast<int64_t>(table.rows);
@@ -190,6 +191,7 @@ void Network::BackwardLayers(const Batch& batch, int64_t first, int64_t rows, La
     for (size_t i = 0; i < layer.inputs.size(); ++i) {
       if (layer.added[i] < 0) continue;
       const Tensor sum = GradientAt(layer.inputs[i], first);
+#pragma omp parallel for schedule(static)
       for (int64_t r = 0; r < rows; ++r) {
         for (int64_t n = 0; n < plan_.values[layer.inputs[i]].width; ++n) {
           sum.data[r * sum.stride + n] += io.dx[i].data[r * io.dx[i].stride + n];
@@ -205,7 +207,7 @@ StepResult Network::TrainStep(const Batch& batch, const UpdateSettings& settings
   phases_.clear();
   double begin = Now();
   BindBatch(batch);
-  if (!outputs_.empty()) kernels::cpu::EmbeddingForward(bags_);
+  ForwardRows();
   Mark("embedding_forward", begin);
   StepResult result;
   const int output = plan_.layers.back().output;
@@ -231,7 +233,9 @@ StepResult Network::TrainStep(const Batch& batch, const UpdateSettings& settings
 
   const auto lookups = static_cast<int64_t>(batch.ids.size());
   bags_.features = output_gradients_.data();
-  const int64_t needed = kernels::EmbeddingBackwardWorkspaceBytes(bags_, lookups);
+  const int64_t needed = plan_.options.embedding_update == EmbeddingUpdate::kSeparate
+                             ? kernels::EmbeddingBackwardSeparateWorkspaceBytes(bags_, lookups)
+                             : kernels::EmbeddingBackwardWorkspaceBytes(bags_, lookups);
   if (needed > workspace_bytes_) {
     std::free(workspace_);
     workspace_ = AllocateZeroed(needed);
@@ -264,7 +268,7 @@ void Network::Update(const UpdateSettings& settings, double squared_norm) {
   dense.beta2 = settings.beta2;
   dense.step = settings.step;
   dense.gradient_scale = scale;
-  kernels::cpu::DenseOptimizerStep(dense, plan_.dense_parameters, gradients_.data(), weights_.data(), state_.data());
+  UpdateDense(dense);
   Mark("dense_optimizer", begin);
   begin = Now();
   kernels::RowUpdate rows;
@@ -276,13 +280,88 @@ void Network::Update(const UpdateSettings& settings, double squared_norm) {
   rows.step = settings.step;
   rows.seed = settings.seed + static_cast<uint64_t>(settings.step) * 0x9e3779b97f4a7c15ull;
   rows.gradient_scale = scale;
-  if (bags_.feature_count > 0) kernels::cpu::EmbeddingBackward(bags_, rows, workspace_);
+  UpdateRows(rows);
   Mark("embedding_backward", begin);
+}
+
+void Network::UpdateDense(const kernels::DenseUpdate& update) {
+  if (plan_.options.fusion != Fusion::kEager) {
+    kernels::cpu::DenseOptimizerStep(update, plan_.dense_parameters, gradients_.data(), weights_.data(), state_.data());
+    return;
+  }
+  for (const Parameter& parameter : plan_.parameters) {
+    float* state = state_.data() + parameter.offset;
+    kernels::cpu::DenseOptimizerStepSeparate(update, parameter.Count(), gradients_.data() + parameter.offset,
+                                             weights_.data() + parameter.offset, state, state + plan_.dense_parameters,
+                                             optimizer_scratch_.data());
+  }
+}
+
+template <typename Visit>
+void Network::ForEachTable(Visit visit) {
+  std::vector<kernels::EmbeddingFeature> features;
+  std::vector<int64_t> offsets, ids;
+  std::vector<float> weights;
+  for (int32_t t = 0; t < bags_.table_count; ++t) {
+    features.clear();
+    offsets.assign(1, 0);
+    ids.clear();
+    weights.clear();
+    for (int32_t f = 0; f < bags_.feature_count; ++f) {
+      if (bags_.features[f].table != t) continue;
+      features.push_back(bags_.features[f]);
+      features.back().table = 0;
+      const int64_t* of_feature = bags_.offsets + f * bags_.batch;
+      const int64_t shift = offsets.back() - of_feature[0];
+      for (int64_t b = 1; b <= bags_.batch; ++b) offsets.push_back(of_feature[b] + shift);
+      ids.insert(ids.end(), bags_.ids + of_feature[0], bags_.ids + of_feature[bags_.batch]);
+      if (bags_.weights != nullptr) {
+        weights.insert(weights.end(), bags_.weights + of_feature[0], bags_.weights + of_feature[bags_.batch]);
+      }
+    }
+    if (features.empty()) continue;
+    kernels::EmbeddingBags bags{&tables_[static_cast<size_t>(t)],
+                                1,
+                                features.data(),
+                                static_cast<int32_t>(features.size()),
+                                bags_.batch,
+                                offsets.data(),
+                                ids.data(),
+                                bags_.weights != nullptr ? weights.data() : nullptr};
+    visit(bags, t);
+  }
+}
+
+void Network::ForwardRows() {
+  if (outputs_.empty()) return;
+  if (plan_.options.table_kernels == TableKernels::kBatched) return kernels::cpu::EmbeddingForward(bags_);
+  for (int32_t f = 0; f < bags_.feature_count; ++f) {
+    kernels::EmbeddingBags bags = bags_;
+    bags.features += f;
+    bags.feature_count = 1;
+    bags.offsets += f * bags_.batch;
+    kernels::cpu::EmbeddingForward(bags);
+  }
+}
+
+void Network::UpdateRows(const kernels::RowUpdate& update) {
+  if (bags_.feature_count == 0) return;
+  const bool fused = plan_.options.embedding_update == EmbeddingUpdate::kFused;
+  const auto apply = [&](const kernels::EmbeddingBags& bags, const kernels::RowUpdate& of_bags) {
+    if (fused) return kernels::cpu::EmbeddingBackward(bags, of_bags, workspace_);
+    kernels::cpu::EmbeddingBackwardSeparate(bags, of_bags, workspace_);
+  };
+  if (plan_.options.table_kernels == TableKernels::kBatched) return apply(bags_, update);
+  ForEachTable([&](const kernels::EmbeddingBags& bags, int32_t table) {
+    kernels::RowUpdate of_table = update;  // every table its own random numbers
+    of_table.seed += static_cast<uint64_t>(table) * 0xbf58476d1ce4e5b9ull;
+    apply(bags, of_table);
+  });
 }
 
 double Network::Evaluate(const Batch& batch, float* logits) {
   BindBatch(batch);
-  if (!outputs_.empty()) kernels::cpu::EmbeddingForward(bags_);
+  ForwardRows();
   double loss = 0;
   const int output = plan_.layers.back().output;
   const int64_t micro = plan_.MicroBatch();

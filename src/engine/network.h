@@ -24,6 +24,11 @@ struct NetworkOptions {
   kernels::RowFormat row = kernels::RowFormat::kFp32;
   kernels::RowOptimizer row_optimizer = kernels::RowOptimizer::kRowwiseAdagrad;
   kernels::DenseUpdateKind dense_optimizer = kernels::DenseUpdateKind::kAdam;
+  // What frameworks do otherwise, each switched by the recipe (docs/train.md): eager layers and dense optimizer, one
+  // embedding kernel a table, rows updated by separate passes over sparse gradients.
+  Fusion fusion = Fusion::kFull;
+  TableKernels table_kernels = TableKernels::kBatched;
+  EmbeddingUpdate embedding_update = EmbeddingUpdate::kFused;
 };
 // Errors name the recipe's field and what this engine takes. `notes` receives what is computed otherwise than written.
 Result<NetworkOptions> OptionsFromRecipe(const Model& model, const Recipe& recipe, std::vector<std::string>* notes);
@@ -142,6 +147,12 @@ class Network {
   void ForwardLayers(const Batch& batch, int64_t first, int64_t rows);
   void BackwardLayers(const Batch& batch, int64_t first, int64_t rows, LayerIo::Gradients mode);
   void Update(const UpdateSettings& settings, double squared_norm);
+  void UpdateDense(const kernels::DenseUpdate& update);
+  void ForwardRows();
+  void UpdateRows(const kernels::RowUpdate& update);
+  // Calls visit(bags of one table), ids and offsets counted from its own first lookup.
+  template <typename Visit>
+  void ForEachTable(Visit visit);
   LayerIo Io(const Batch& batch, size_t layer, int64_t first, int64_t rows, LayerIo::Gradients mode);
   Tensor At(const Batch& batch, int value, int64_t first) const;
   Tensor GradientAt(int value, int64_t first) const;
@@ -159,6 +170,7 @@ class Network {
   void* workspace_ = nullptr;
   int64_t workspace_bytes_ = 0;
   std::vector<PhaseTime> phases_;
+  std::vector<float> optimizer_scratch_;  // eager dense optimizer
 };
 
 }  // namespace portolan

@@ -130,6 +130,8 @@ class Builder {
     const bool dense = plan_.values[value].producer < 0 && IsDense(value);
     return dense ? AddJoin({value}, 0) : value;
   }
+  // Layers run operation by operation, and joins copy.
+  bool Eager() const { return plan_.options.fusion == Fusion::kEager; }
   bool IsDense(int value) const {
     return std::find(dense_values_.begin(), dense_values_.end(), value) != dense_values_.end();
   }
@@ -152,7 +154,8 @@ class Builder {
         const bool last = i + 1 == mlp->widths.size();
         const std::string name = block.name + "." + std::to_string(i);
         const int64_t in = plan_.values[current_].width, out = mlp->widths[i];
-        current_ = AddLayer(MakeLinear(name, in, out, KindOf(last ? mlp->last_activation : mlp->activation)),
+        const ActivationKind kind = KindOf(last ? mlp->last_activation : mlp->activation);
+        current_ = AddLayer(Eager() ? MakeEagerLinear(name, in, out, kind) : MakeLinear(name, in, out, kind),
                             {current_}, out, 1);
         if (mlp->layer_norm) current_ = AddLayer(MakeNorm(name + ".norm", 1, out), {current_}, out, 1);
       }
@@ -171,13 +174,17 @@ class Builder {
       const int64_t vectors = plan_.values[joined].tokens, dim = plan_.values[joined].width / vectors;
       const int64_t pairs = kernels::DotInteractionWidth(vectors, dim);
       const int64_t padding = Padding(pairs, dot->pad_multiple);
-      current_ = AddLayer(MakeDotInteraction(vectors, dim, padding), {joined}, pairs + padding, 1);
+      current_ =
+          AddLayer(Eager() ? MakeEagerDotInteraction(vectors, dim, padding) : MakeDotInteraction(vectors, dim, padding),
+                   {joined}, pairs + padding, 1);
       return {};
     }
     if (const auto* cross = std::get_if<CrossBlock>(&block.body)) {
       if (tokens != 1)
         return Refuse(field, "a low_rank_cross over several tokens is not built in the engine; concat first");
-      current_ = AddLayer(MakeCross(block.name, width, cross->layers, cross->rank), {WithoutGaps(inputs[0])}, width, 1);
+      current_ = AddLayer(Eager() ? MakeEagerCross(block.name, width, cross->layers, cross->rank)
+                                  : MakeCross(block.name, width, cross->layers, cross->rank),
+                          {WithoutGaps(inputs[0])}, width, 1);
       return {};
     }
     if (std::holds_alternative<NormBlock>(block.body)) {
@@ -222,7 +229,7 @@ class Builder {
         const bool strided = value.producer < 0
                                  ? !IsDense(input)
                                  : plan_.layers[value.producer].layer != nullptr && IsLinear(value.producer);
-        const bool placed = value.consumers == 1 && strided;
+        const bool placed = value.consumers == 1 && strided && !Eager();
         if (placed) placed_.push_back({input, layer.output, column});
         inputs.push_back({value.width, placed ? JoinedInput::Place::kInOutput : JoinedInput::Place::kCopied});
         column += value.width;
@@ -417,6 +424,9 @@ Result<NetworkOptions> OptionsFromRecipe(const Model& model, const Recipe& recip
   if (recipe.recompute != Recompute::kNone) notes->push_back("activations are kept, not recomputed, on the CPU");
   PORTOLAN_ASSIGN_OR_RETURN(options.row_optimizer,
                             RowOptimizerOf(recipe.embedding_optimizer.value_or(model.embedding_optimizer)));
+  options.fusion = recipe.fusion;
+  options.table_kernels = recipe.table_kernels;
+  options.embedding_update = recipe.embedding_update;
   options.dense_optimizer = DenseKindOf(recipe.dense_optimizer.value_or(model.dense_optimizer));
   return options;
 }

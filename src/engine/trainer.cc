@@ -111,17 +111,7 @@ class Run {
         break;
       }
       const int64_t step = progress_.step + 1;
-      const double factor = job_.schedule.Factor(step);
-      UpdateSettings settings;
-      settings.dense_rate = static_cast<float>(job_.schedule.rate * factor);
-      settings.row_rate = static_cast<float>(job_.schedule.row_rate * factor);
-      settings.momentum = job_.momentum;
-      settings.epsilon = job_.epsilon;
-      settings.beta1 = job_.beta1;
-      settings.beta2 = job_.beta2;
-      settings.clip_norm = job_.clip_norm;
-      settings.step = step;
-      settings.seed = job_.seed;
+      const UpdateSettings settings = SettingsAtStep(job_, step);
       const StepResult result = network_->TrainStep(batch, settings, logits.data());
       if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return Diverged(step, result);
       progress_.step = step;
@@ -323,6 +313,21 @@ Result<MemoryForecast> ForecastMemory(const Job& job) {
   }
   for (size_t i = 0; i < fits.size(); ++i) forecast.what_would_fit += (i > 0 ? "; " : "") + fits[i];
   return forecast;
+}
+
+UpdateSettings SettingsAtStep(const Job& job, int64_t step) {
+  const double factor = job.schedule.Factor(step);
+  UpdateSettings settings;
+  settings.dense_rate = static_cast<float>(job.schedule.rate * factor);
+  settings.row_rate = static_cast<float>(job.schedule.row_rate * factor);
+  settings.momentum = job.momentum;
+  settings.epsilon = job.epsilon;
+  settings.beta1 = job.beta1;
+  settings.beta2 = job.beta2;
+  settings.clip_norm = job.clip_norm;
+  settings.step = step;
+  settings.seed = job.seed;
+  return settings;
 }
 
 Result<TrainSummary> Train(const Job& job, const std::function<void(const StepReport&)>& report) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/job.h"
+#include "engine/network.h"
 
 namespace portolan {
 
@@ -39,6 +40,9 @@ struct MemoryForecast {
   std::string what_would_fit;  // empty when it fits
 };
 Result<MemoryForecast> ForecastMemory(const Job& job);
+
+// Learning rates and scaling of a step of the job, counted from 1.
+UpdateSettings SettingsAtStep(const Job& job, int64_t step);
 
 // Trains a job: reads ahead, steps, reports, evaluates, writes checkpoints, and goes on from the newest checkpoint of
 // the job's folder. Blocks. Errors: what the job or its data says wrong, a model that does not fit in memory (found

@@ -44,6 +44,7 @@ Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
     recipe.embedding_optimizer = ReadEnum(map, "optimizer", kEmbeddingOptimizerNames, EmbeddingOptimizer::kSgd);
   }
   recipe.table_kernels = ReadEnum(map, "kernels", kTableKernelNames, recipe.table_kernels);
+  recipe.embedding_update = ReadEnum(map, "update", kEmbeddingUpdateNames, recipe.embedding_update);
   map.Visit("tables", [&recipe](const YamlValue& tables) -> Status {
     PORTOLAN_ASSIGN_OR_RETURN(YamlMap names, tables.Map());
     for (const auto& [name, entry] : names.Entries()) {

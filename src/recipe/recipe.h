@@ -73,6 +73,10 @@ enum class Recompute {
 enum class GradientClip { kNone, kNorm };  // kNorm: one pass for the norm, one to scale
 
 enum class TableKernels { kBatched, kPerTable };  // one lookup kernel for all tables of a dimension, or one a table
+// How rows get their gradients: in one pass with the optimizer, or as frameworks with sparse gradients do it: a tensor
+// of gradients of all lookups, coalesced to one a row, then the optimizer's operations one by one. Priced on the CPU
+// only.
+enum class EmbeddingUpdate { kFused, kSeparate };
 enum class GroupedProducts {
   kBatched,
   kLoop
@@ -126,6 +130,7 @@ struct Recipe {
   int64_t hot_rows = 0;
   IndexDedup dedup = IndexDedup::kNone;
   TableKernels table_kernels = TableKernels::kBatched;
+  EmbeddingUpdate embedding_update = EmbeddingUpdate::kFused;
   std::optional<EmbeddingOptimizer> embedding_optimizer;  // otherwise the model's
   std::optional<DenseOptimizer> dense_optimizer;
 

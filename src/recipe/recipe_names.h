@@ -39,6 +39,8 @@ inline constexpr NamedValue<AttentionImplementation> kAttentionNames[] = {
     {"framework", AttentionImplementation::kFramework}};
 inline constexpr NamedValue<TableKernels> kTableKernelNames[] = {{"batched", TableKernels::kBatched},
                                                                  {"per_table", TableKernels::kPerTable}};
+inline constexpr NamedValue<EmbeddingUpdate> kEmbeddingUpdateNames[] = {{"fused", EmbeddingUpdate::kFused},
+                                                                        {"separate", EmbeddingUpdate::kSeparate}};
 inline constexpr NamedValue<GroupedProducts> kGroupedProductNames[] = {{"batched", GroupedProducts::kBatched},
                                                                        {"loop", GroupedProducts::kLoop}};
 

@@ -36,10 +36,10 @@ std::string WriteRecipe(const Recipe& r) {
   out += fmt::format(
       "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  host_tables_min_bytes: "
       "{}\n  host_cache_fraction: {}\n  replicated_hot_rows: {}\n  dedup: "
-      "{}\n  kernels: {}\n",
+      "{}\n  kernels: {}\n  update: {}\n",
       EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value,
       r.host_tables_min.value, r.host_cache_fraction, r.hot_rows, EnumName(kDedupNames, r.dedup),
-      EnumName(kTableKernelNames, r.table_kernels));
+      EnumName(kTableKernelNames, r.table_kernels), EnumName(kEmbeddingUpdateNames, r.embedding_update));
   if (r.embedding_optimizer) {
     out += fmt::format("  optimizer: {}\n", EnumName(kEmbeddingOptimizerNames, *r.embedding_optimizer));
   }

@@ -70,6 +70,7 @@ class RandomRecipe {
     }
     r.dedup = Any(kDedupNames);
     r.table_kernels = Any(kTableKernelNames);
+    r.embedding_update = Any(kEmbeddingUpdateNames);
     if (Chance()) r.embedding_optimizer = Any(kEmbeddingOptimizerNames);
     if (Chance()) r.dense_optimizer = Any(kDenseOptimizerNames);
     r.embedding_forward_comm = Row();

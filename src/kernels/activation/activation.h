@@ -32,6 +32,14 @@ void BiasActivationForward(ActivationKind kind, int64_t rows, int64_t width, int
 void BiasActivationBackward(ActivationKind kind, int64_t rows, int64_t width, int64_t x_stride, const float* x,
                             int64_t y_stride, const float* y, int64_t dy_stride, const float* dy, int64_t dx_stride,
                             float* dx, float* dbias);
+// One operation a pass, as a framework without fusion: y = bias in every row, y = activation(x), dx = dy *
+// activation'(x) (x and y are read as by BiasActivationBackward), and column sums. x and dx of the activations are
+// without gaps.
+void BroadcastBias(int64_t rows, int64_t width, const float* bias, int64_t y_stride, float* y);
+void ActivationForward(ActivationKind kind, int64_t rows, int64_t width, const float* x, int64_t y_stride, float* y);
+void ActivationBackward(ActivationKind kind, int64_t rows, int64_t width, const float* x, int64_t y_stride,
+                        const float* y, int64_t dy_stride, const float* dy, float* dx);
+void ColumnSums(int64_t rows, int64_t width, int64_t stride, const float* x, float* sums);
 }  // namespace cpu
 
 }  // namespace portolan::kernels

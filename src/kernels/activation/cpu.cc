@@ -78,6 +78,38 @@ void BiasActivationForward(ActivationKind kind, int64_t rows, int64_t width, int
   }
 }
 
+void BroadcastBias(int64_t rows, int64_t width, const float* bias, int64_t y_stride, float* y) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < rows; ++r) std::copy_n(bias, width, y + r * y_stride);
+}
+
+void ActivationForward(ActivationKind kind, int64_t rows, int64_t width, const float* x, int64_t y_stride, float* y) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < rows; ++r) ForwardRow(kind, width, x + r * width, y + r * y_stride);
+}
+
+void ActivationBackward(ActivationKind kind, int64_t rows, int64_t width, const float* x, int64_t y_stride,
+                        const float* y, int64_t dy_stride, const float* dy, float* dx) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < rows; ++r) {
+    BackwardRow(kind, width, x != nullptr ? x + r * width : nullptr, y != nullptr ? y + r * y_stride : nullptr,
+                dy + r * dy_stride, dx + r * width);
+  }
+}
+
+void ColumnSums(int64_t rows, int64_t width, int64_t stride, const float* x, float* sums) {
+  const int64_t blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
+  std::vector<float> parts(static_cast<size_t>(blocks * width));
+#pragma omp parallel for schedule(static)
+  for (int64_t block = 0; block < blocks; ++block) {
+    for (int64_t r = block * kRowsPerBlock; r < std::min((block + 1) * kRowsPerBlock, rows); ++r) {
+      AddTo(width, x + r * stride, parts.data() + block * width);
+    }
+  }
+  std::fill_n(sums, width, 0.0f);
+  for (int64_t block = 0; block < blocks; ++block) AddTo(width, parts.data() + block * width, sums);
+}
+
 void BiasActivationBackward(ActivationKind kind, int64_t rows, int64_t width, int64_t x_stride, const float* x,
                             int64_t y_stride, const float* y, int64_t dy_stride, const float* dy, int64_t dx_stride,
                             float* dx, float* dbias) {

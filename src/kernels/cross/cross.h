@@ -20,6 +20,10 @@ void CrossForward(int64_t batch, int64_t width, const float* x0, const float* u,
                   float* y);
 void CrossBackward(int64_t batch, int64_t width, const float* x0, const float* u, const float* bias, const float* dy,
                    float* du, float* dbias, float* dx0);
+// The operations that a framework makes of it, over `count` numbers: out = a * b, out = a + b, and sum += a.
+void Multiply(int64_t count, const float* a, const float* b, float* out);
+void Add(int64_t count, const float* a, const float* b, float* out);
+void Accumulate(int64_t count, const float* a, float* sum);
 }  // namespace cpu
 
 }  // namespace portolan::kernels

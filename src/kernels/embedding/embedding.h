@@ -102,6 +102,7 @@ constexpr int64_t kHotRowBlock = 1024;
 
 // Scratch memory that EmbeddingBackward of `lookups` lookups needs, in bytes; 64-byte aligned.
 int64_t EmbeddingBackwardWorkspaceBytes(const EmbeddingBags& bags, int64_t lookups);
+int64_t EmbeddingBackwardSeparateWorkspaceBytes(const EmbeddingBags& bags, int64_t lookups);
 
 namespace reference {
 void EmbeddingForward(const EmbeddingBags& bags);
@@ -114,6 +115,10 @@ double EmbeddingGradientSquaredNorm(const EmbeddingBags& bags, void* workspace);
 namespace cpu {
 void EmbeddingForward(const EmbeddingBags& bags);
 void EmbeddingBackward(const EmbeddingBags& bags, const RowUpdate& update, void* workspace);
+// The same step as frameworks with sparse gradients take it: the gradient of every lookup as a tensor [lookups, dim],
+// coalesced to one of [rows, dim], then one pass over memory for each operation of the optimizer's formula. Sums as
+// EmbeddingBackward, but without its blocks; for comparison, and what a job written for such a framework costs.
+void EmbeddingBackwardSeparate(const EmbeddingBags& bags, const RowUpdate& update, void* workspace);
 void EmbeddingWeightGradient(const EmbeddingBags& bags, float* weight_gradient);
 double EmbeddingGradientSquaredNorm(const EmbeddingBags& bags, void* workspace);
 }  // namespace cpu

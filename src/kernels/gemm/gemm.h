@@ -24,9 +24,9 @@ namespace reference {
 void Gemm(const GemmProblem& problem, const float* a, const float* b, float* d);
 }  // namespace reference
 namespace cpu {
-// oneDNN's products over tiles whose borders depend on the problem only, never on the number of threads: bit-equal for
-// any number of threads on one processor. kBf16 rounds copies of A and B and multiplies them in fp32 where the
-// processor has no bf16 products, which is slower than kFp32.
+// oneDNN's products over parts whose borders depend on the problem only, never on the number of threads: bit-equal for
+// any number of threads on one processor. kBf16 converts copies of A and B; where the processor has no bf16 products it
+// rounds them and multiplies in fp32, which is slower than kFp32.
 void Gemm(const GemmProblem& problem, const float* a, const float* b, float* d);
 }  // namespace cpu
 

@@ -25,6 +25,16 @@ void DotInteractionBackward(const DotInteractionShape& shape, const float* x, co
 namespace cpu {
 void DotInteractionForward(const DotInteractionShape& shape, const float* x, float* out);
 void DotInteractionBackward(const DotInteractionShape& shape, const float* x, const float* dout, float* dx);
+// The operations that a framework makes of it, each a pass over memory. BatchedProduct: out [batch, m, n] = a b, or a^T
+// b with a stored [k, m], b [k, n], or a b^T with b stored [n, k]. PickPairs: the strict upper triangle of products
+// [batch, F, F], after vector 0 of x, into out as above; SpreadPairs: its gradient, with zeros elsewhere.
+enum class BatchedLayout { kPlain, kLeftTransposed, kRightTransposed };
+void BatchedProduct(BatchedLayout layout, int64_t batch, int64_t m, int64_t n, int64_t k, int64_t a_stride,
+                    const float* a, int64_t b_stride, const float* b, int64_t out_stride, float* out);
+void PickPairs(const DotInteractionShape& shape, const float* x, const float* products, float* out);
+void SpreadPairs(const DotInteractionShape& shape, const float* dout, float* dproducts);
+// dx [batch, F D] += what dout holds of vector 0.
+void AddFirstVector(const DotInteractionShape& shape, const float* dout, float* dx);
 }  // namespace cpu
 
 }  // namespace portolan::kernels

@@ -34,6 +34,9 @@ double SquaredNorm(int64_t count, const float* values);
 }  // namespace reference
 namespace cpu {
 void DenseOptimizerStep(const DenseUpdate& update, int64_t count, const float* gradient, float* weights, float* state);
+// One operation a pass, as a framework without fusion. `state` and `second` (Adam's v) [count], scratch [2 count].
+void DenseOptimizerStepSeparate(const DenseUpdate& update, int64_t count, const float* gradient, float* weights,
+                                float* state, float* second, float* scratch);
 // Sum of squares, in blocks of 4,096 added in order: bit-equal for any number of threads.
 double SquaredNorm(int64_t count, const float* values);
 }  // namespace cpu
