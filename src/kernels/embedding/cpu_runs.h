@@ -60,7 +60,7 @@ int64_t Carve(const EmbeddingBags& bags, int64_t lookups, void* memory, Workspac
 }
 
 struct Runs {
-  Workspace space;
+  Workspace space = {};
   int64_t lookups = 0;
   int64_t count = 0;  // distinct rows
   int64_t hot_count = 0;
