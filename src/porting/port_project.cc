@@ -6,12 +6,15 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
 #include "porting/cmake_file.h"
 #include "porting/compat.h"
 #include "porting/job/job_rule.h"
 #include "porting/port.h"
+#include "porting/project_files.h"
+#include "porting/project_neighbours.h"
 #include "porting/shim.h"
 
 namespace portolan {
@@ -19,66 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class FileRole { kSource, kMakefile, kCMake, kJob, kOther };
-
-FileRole RoleOf(const fs::path& path) {
-  const std::string name = path.filename().string();
-  const std::string extension = path.extension().string();
-  if (name == kCompatHeaderName) return FileRole::kOther;
-  for (const char* source : {".cu", ".cuh", ".h", ".hpp", ".hh", ".hxx", ".cpp", ".cc", ".cxx", ".c", ".C", ".inl",
-                             ".inc", ".ipp", ".tpp", ".tcc", ".impl"}) {
-    if (extension == source) return FileRole::kSource;
-  }
-  const std::string lower = LowerCase(name);
-  if (extension == ".mk" || lower.substr(0, 8) == "makefile" || lower == "gnumakefile") return FileRole::kMakefile;
-  if (lower == "cmakelists.txt" || extension == ".cmake") return FileRole::kCMake;
-  if (JobFileKindOf(path.generic_string()) != JobFileKind::kNone) return FileRole::kJob;
-  return FileRole::kOther;
-}
-
 struct ProjectFile {
   fs::path relative;  // to the project's root
   FileRole role = FileRole::kOther;
 };
-
-// Reads a whole file; false when it cannot be.
-bool ReadFile(const fs::path& path, std::string* text) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  text->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  return !file.bad();
-}
-
-bool LooksBinary(const std::string& text) {
-  constexpr size_t kLooked = 8192;
-  return std::string_view(text).substr(0, kLooked).find('\0') != std::string_view::npos;
-}
-
-bool IsInside(const fs::path& inner, const fs::path& outer) {
-  const fs::path relative = inner.lexically_relative(outer);
-  return !relative.empty() && *relative.begin() != "..";
-}
-
-// Writes beside and renames, so that a file is old or new but never half. It gets the permissions of `like`, the file
-// that it was made of, where there is one.
-bool WriteFile(const fs::path& path, std::string_view text, const fs::path& like = {}) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  const fs::path temporary = path.string() + ".portolan-new";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    file.flush();
-    if (!file) {
-      fs::remove(temporary, error);
-      return false;
-    }
-  }
-  const fs::path& model = !like.empty() && fs::exists(like, error) ? like : path;
-  if (fs::exists(model, error)) fs::permissions(temporary, fs::status(model, error).permissions(), error);
-  fs::rename(temporary, path, error);
-  return !error;
-}
 
 class Project {
  public:
@@ -222,11 +169,35 @@ class Project {
       ++report_.files_read;
       sources_.push_back({file.relative, std::make_unique<SourceFile>(file.relative.string(), std::move(text))});
     }
+    if (options_.mode != PortMode::kRewrite && !single_) ReadNeighbours();
     // Twice: a constant may be made of one in a file that is read later.
     for (int pass = 0; pass < 2; ++pass) {
       for (const Loaded& file : sources_) CollectFacts(*file.source, &facts_);
     }
     for (const Loaded& file : sources_) CollectLaunches(*file.source, &facts_);
+  }
+
+  // A shim serves what the sources include from outside the project too.
+  void ReadNeighbours() {
+    std::vector<std::string> makefiles;
+    for (const ProjectFile& file : files_) {
+      std::string text;
+      if (file.role == FileRole::kMakefile && ReadFile(root_ / file.relative, &text)) makefiles.push_back(text);
+    }
+    constexpr size_t kMost = 1000;
+    std::set<std::string> known;
+    for (size_t before = 0; sources_.size() != before && sources_.size() < kMost;) {
+      before = sources_.size();
+      std::vector<const SourceFile*> sources;
+      for (const Loaded& file : sources_) sources.push_back(file.source.get());
+      for (const std::string& path : OutsideHeaders(root_.string(), makefiles, sources)) {
+        std::string text;
+        if (!known.insert(path).second || !ReadFile(root_ / path, &text) || LooksBinary(text)) continue;
+        ++report_.files_read;
+        facts_.file_names.insert(fs::path(path).filename().string());
+        sources_.push_back({path, std::make_unique<SourceFile>(path, std::move(text))});
+      }
+    }
   }
 
   void PortOne(const Loaded& file) {

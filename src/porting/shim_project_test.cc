@@ -60,6 +60,20 @@ TEST_F(ShimProject, WritesTheShimAndNothingElse) {
   EXPECT_EQ(report->files_read, 1);
 }
 
+// Through the -I of a Makefile, and from there through a path of its own.
+TEST_F(ShimProject, ServesHeadersOutsideTheProject) {
+  Write("in/main.cu", "#include \"shared.h\"\nint main() { f(); }\n");
+  Write("in/Makefile", "CFLAGS = -O2 -I../other -I../absent\n");
+  Write("other/shared.h", "#include \"../third/more.h\"\ninline void f() { cudaFree(0); g(); }\n");
+  Write("third/more.h", "#include <cuda_runtime.h>\ninline void g() { cudaDeviceReset(); }\n");
+  const auto report = Run(PortMode::kShim);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->files_read, 3);
+  const std::string shim = Read("out/portolan_shim/portolan_shim.h");
+  EXPECT_NE(shim.find("#define cudaFree hipFree\n"), std::string::npos);
+  EXPECT_NE(shim.find("#define cudaDeviceReset hipDeviceReset\n"), std::string::npos);
+}
+
 TEST_F(ShimProject, SecondRunChangesNothing) {
   Write("in/a.cu", "#include <cub/cub.cuh>\n__device__ int f(int v) { return __shfl_sync(~0u, v, warpSize); }\n");
   ASSERT_TRUE(Run(PortMode::kShim, "in"));  // in place: the shim lies among the sources

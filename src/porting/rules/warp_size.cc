@@ -33,6 +33,7 @@ bool NeedsConstant(const SourceFile& source, size_t i) {
 
 void ApplyWarpSize(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
+  int told = 0;  // line of the last note: one is enough
   for (size_t i = 1; i < source.size(); ++i) {
     if (!source.IsIdentifier(i) || !source.Is(i, "warpSize") || input.IsDead(i)) continue;
     if (source.LivenessOf(i) == Liveness::kHipOnly) continue;
@@ -50,6 +51,11 @@ void ApplyWarpSize(const RuleInput& input, RuleOutput* output) {
                    "warp-size",
                    fmt::format("warpSize is {} here, and from ROCm 7 no constant expression", input.target.wave_size),
                    "port: portolan::kWarpSize, the constant 32");
+    } else if (const int line = source.PositionOf(source.tokens()[i].begin).line; line != told) {
+      told = line;
+      output->Find(source, i, FindingLevel::kNote, "warp-size",
+                   fmt::format("warpSize is {} here", input.target.wave_size),
+                   "port: portolan::kWarpSize, the constant 32, as what it is used with");
     }
     output->Replace(source, i, "portolan::kWarpSize");
     output->compat.insert("warp_size");

@@ -7,8 +7,8 @@ __device__ int count(int p) {
   late = __ballot(p);  //! error ballot-narrowed //-> late = portolan::ballot(p);
   int n = __popc(__ballot(p));  //! error ballot-narrowed //-> int n = __popc(portolan::ballot(p));
   n += __popcll(__ballot(p));  //-> n += __popcll(portolan::ballot(p));
-  n += __popc(b & ((1 << lane) - 1));  //! error lane-mask
-  n += __popc(other & ((1 << lane) - 1));
+  n += __popc(b & ((1 << lane) - 1));  //! error lane-mask; note lane-arithmetic
+  n += __popc(other & ((1 << lane) - 1));  //! note lane-arithmetic
   if (__ballot(p) == 0) return 0;  //-> if (portolan::ballot(p) == 0) return 0;
   return n;
 }

@@ -1,7 +1,7 @@
 __global__ void k(int* x) {
   __shared__ int per_lane[warpSize];  //! warning warp-size //-> __shared__ int per_lane[portolan::kWarpSize];
-  int lane = threadIdx.x % warpSize;  //-> int lane = threadIdx.x % portolan::kWarpSize;
-  x[warpSize] = f(warpSize);  //-> x[portolan::kWarpSize] = f(portolan::kWarpSize);
+  int lane = threadIdx.x % warpSize;  //! note warp-size //-> int lane = threadIdx.x % portolan::kWarpSize;
+  x[warpSize] = f(warpSize);  //! note warp-size //-> x[portolan::kWarpSize] = f(portolan::kWarpSize);
 }
 int host() {
   return properties.warpSize;  //! note warp-size
