@@ -94,8 +94,13 @@ const std::vector<Part>& Parts() {
        {"make_bfloat162", "__float2bfloat16_rn", "__floats2bfloat162_rn", "__float2bfloat162_rn", "__bfloat162int_rn",
         "__bfloat162int_rz", "__bfloat162uint_rn", "__int2bfloat16_rn", "__uint2bfloat16_rn",
         "__internal_bfloat162float"}},
-      {"half_host",
+      {"half_minus",
        {},
+#include "porting/compat/half_minus.hip.inc"
+       ,
+       {}},
+      {"half_host",
+       {"half_minus"},
 #include "porting/compat/half_host.hip.inc"
        ,
        {}},

@@ -29,6 +29,14 @@ bool NeedsConstant(const SourceFile& source, size_t i) {
   return false;
 }
 
+// Whether token `i` is in a device function: its body, or its head (int width = warpSize).
+bool InDeviceFunction(const SourceFile& source, size_t i) {
+  for (const DeviceFunction& function : source.device_functions()) {
+    if (function.name_token < i && i < function.body_end) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void ApplyWarpSize(const RuleInput& input, RuleOutput* output) {
@@ -45,7 +53,7 @@ void ApplyWarpSize(const RuleInput& input, RuleOutput* output) {
       continue;
     }
     if (input.project.own_names.count("warpSize") > 0 || source.Is(i - 1, "::")) continue;
-    if (source.EnclosingDeviceFunction(i) == nullptr && !source.tokens()[i].in_directive) continue;
+    if (!InDeviceFunction(source, i) && !source.tokens()[i].in_directive) continue;
     if (NeedsConstant(source, i)) {
       output->Find(source, i, input.target.RocmBefore(7, 0) ? FindingLevel::kWarning : FindingLevel::kError,
                    "warp-size",

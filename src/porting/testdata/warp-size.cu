@@ -7,3 +7,5 @@ int host() {
   return properties.warpSize;  //! note warp-size
 }
 int warpSizeOf(int a);
+__device__ int head(int v, int width = warpSize) { return v; }  //! note warp-size //-> __device__ int head(int v, int width = portolan::kWarpSize) { return v; }
+int of_the_host(int width = warpSize) { return width; }
