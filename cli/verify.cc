@@ -20,6 +20,7 @@ struct Options {
   PortingOptions porting;
   VerifyOptions verify;
   bool rename = false;
+  std::vector<std::string> constants;  // NAME=VALUE
   int seconds = 60;
   int compile_seconds = 300;
   int memory_gib = 4;
@@ -72,6 +73,13 @@ Result<int> RunVerify(const GlobalOptions& global, Options& options) {
   }
   VerifyOptions verify = options.verify;
   verify.project = options.porting.input;
+  for (const std::string& constant : options.constants) {
+    const size_t equals = constant.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return MakeError(ErrorCode::kUsage, fmt::format("--set {}: should be NAME=VALUE", constant));
+    }
+    verify.constants[constant.substr(0, equals)] = constant.substr(equals + 1);
+  }
   if (options.rename) verify.port = VerifyPort::kRename;
   if (!verify.other.empty()) verify.port = VerifyPort::kOther;
   verify.limit = std::chrono::seconds(options.seconds);
@@ -103,7 +111,7 @@ Result<int> RunVerify(const GlobalOptions& global, Options& options) {
 
 void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verify = app.add_subcommand("verify", "Runs a program and its port on the CPU and compares");
+  CLI::App* verify = app.add_subcommand("verify", "Run a program and its port on the CPU, compare");
   verify->add_option("source", options->porting.input, "A CUDA or HIP project's folder")->required()->type_name("DIR");
   verify->add_option("--to", options->porting.target, HelpText("The target: an accelerator (mi350x) or a gfx name"))
       ->required()
@@ -114,7 +122,12 @@ void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, int* exit_code
       ->type_name("DIR");
   verify->add_flag("--rename", options->rename,
                    HelpText("Hold the sources themselves, on 64 lanes, against the original"));
-  verify->add_option("--seconds", options->seconds, HelpText("Limit of one run"))
+  verify
+      ->add_option("--set", options->constants,
+                   HelpText("Another value of a macro or constant of the sources; may be repeated"))
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  verify->add_option("--seconds", options->seconds, HelpText("Limit of one run, processor time of each program"))
       ->capture_default_str()
       ->check(CLI::Range(1, 86400))
       ->type_name("S");

@@ -40,9 +40,12 @@ __attribute__((always_inline)) inline void Look(const volatile void* address, in
   }
   SharedMemory& shared = SharedMemory::Get();
   if (!shared.Contains(address) || !Scheduler::Get().running()) return;
-  if (is_volatile) {
+  // The write behind the last volatile read must not overtake that read of another lane.
+  bool& in_step = Scheduler::Get().current().in_step;
+  if (is_volatile || (in_step && kind != AccessKind::kRead)) {
+    in_step = is_volatile;
     Scheduler::Get().Meet("a volatile access", 0, 0, true, frame);
-    Scheduler::Get().Spin(frame, 1);
+    if (is_volatile) Scheduler::Get().Spin(frame, 1);
   }
   shared.Check(address, bytes, kind, reinterpret_cast<uintptr_t>(code), frame);
 }

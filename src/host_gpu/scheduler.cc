@@ -107,6 +107,7 @@ void Scheduler::StartBlock(Block& block) {
   for (unsigned i = 0; i < threads_; ++i) {
     WorkItem& item = *block.items[i];
     item.index = static_cast<int>(i);
+    item.in_step = false;
     item.lane = i % wave_size_;
     item.wave = &block.waves[i / wave_size_];
     item.thread = {i % launch_->block.x, i / launch_->block.x % launch_->block.y,
@@ -382,6 +383,11 @@ const Wave& Scheduler::Meet(const char* operation, uint64_t mask, uint64_t opera
   self.orders_memory = orders_memory;
   self.spins = 0;
   CapturePlace(frame, self.base_frame, &self.place);
+  if (mask != 0 && (mask & Bit(self.lane)) == 0) {
+    Session::Get().Report(
+        {"wave-divergence", self.wave->block->number, self.index, self.place, nullptr,
+         std::string(operation) + ": the mask does not name lane " + std::to_string(self.lane) + ", which calls it"});
+  }
   self.wave->operand[self.lane] = operand;
   self.wave->waiting |= Bit(self.lane);
   self.wave->ready &= ~Bit(self.lane);

@@ -13,6 +13,7 @@ namespace portolan {
 // One of two programs that run side by side.
 struct RunSide {
   std::string program;
+  std::string name;  // what it sees as its own: the same for both, as programs print it
   std::string folder;
   std::vector<std::string> arguments;
   uint64_t seed = 0;  // of the order of the waves; 0: one after the other
@@ -26,7 +27,7 @@ struct Watch {
 };
 
 struct RunOptions {
-  std::chrono::seconds limit{60};
+  std::chrono::seconds limit{60};           // processor time of each program; eight times that by the clock
   int64_t memory_limit = int64_t{4} << 30;  // of the device's memory, in bytes
   Watch watch;
   bool stop_after_watch = false;

@@ -42,7 +42,8 @@ struct TreeFile {
 };
 
 // The project's files; sources are read and, for a HIP project, renamed.
-std::vector<TreeFile> ReadTree(const HostBuildOptions& options, SharedArrays* arrays) {
+std::vector<TreeFile> ReadTree(const HostBuildOptions& options, SharedArrays* arrays,
+                               std::set<std::string>* constants) {
   std::vector<TreeFile> files;
   std::error_code error;
   const fs::path root = options.project;
@@ -58,6 +59,10 @@ std::vector<TreeFile> ReadTree(const HostBuildOptions& options, SharedArrays* ar
     if (IsText(entry->path().extension().string())) {
       std::string text = ReadText(entry->path());
       file.source = std::make_unique<SourceFile>(file.relative.generic_string(), std::move(text));
+      if (!options.constants.empty()) {
+        file.source = std::make_unique<SourceFile>(file.relative.generic_string(),
+                                                   SetConstants(*file.source, options.constants, constants));
+      }
       if (options.hip) {
         file.source = std::make_unique<SourceFile>(file.relative.generic_string(), RenameToCuda(*file.source));
       }
@@ -68,9 +73,9 @@ std::vector<TreeFile> ReadTree(const HostBuildOptions& options, SharedArrays* ar
   return files;
 }
 
-Status WriteTree(const HostBuildOptions& options, const fs::path& tree) {
+Status WriteTree(const HostBuildOptions& options, const fs::path& tree, std::set<std::string>* constants) {
   SharedArrays arrays;
-  const std::vector<TreeFile> files = ReadTree(options, &arrays);
+  const std::vector<TreeFile> files = ReadTree(options, &arrays, constants);
   std::error_code error;
   for (const TreeFile& file : files) {
     const fs::path to = tree / file.relative;
@@ -81,7 +86,7 @@ Status WriteTree(const HostBuildOptions& options, const fs::path& tree) {
       continue;
     }
     std::ofstream out(to, std::ios::binary);
-    out << TranslateForHost(*file.source, arrays);
+    out << TranslateForHost(*file.source, arrays, *options.target);
     if (!out) return MakeError(ErrorCode::kIo, fmt::format("cannot write '{}'", to.string()));
   }
   return {};
@@ -116,7 +121,15 @@ std::vector<std::string> CompileCommand(const HostBuildOptions& options, const B
     command.insert(command.end(), {"-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-reorder-blocks",
                                    "-fno-thread-jumps", "-fsanitize=thread", "--param", "tsan-distinguish-volatile=1",
                                    "--param", "tsan-instrument-func-entry-exit=0", "-include", "cuda_runtime.h"});
-    if (options.hip) command.push_back("-DPORTOLAN_GPU_HIP");
+    if (options.hip) {
+      command.push_back("-DPORTOLAN_GPU_HIP");
+      command.push_back(
+          fmt::format("-DHIP_VERSION={}", options.target->rocm / 100 * 10000000 + options.target->rocm % 100 * 100000));
+      // Parts of a port's header (compat.h) whose functions the runtime's headers have on host and device alike.
+      for (const char* part : {"HALF_HOST", "HALF_ATOMICS", "DEVICE_RUNTIME", "HOST_MATH", "CG_REDUCE"}) {
+        command.push_back(fmt::format("-DPORTOLAN_PART_{}", part));
+      }
+    }
   }
   if (unit.openmp && !unit.device) command.push_back("-fopenmp");
   command.push_back(fmt::format("-DPORTOLAN_GPU_WAVE={}", options.wave_size));
@@ -183,7 +196,7 @@ Result<HostProgram> BuildForHost(const HostBuildOptions& options, const BuildPla
   fs::create_directories(tree, error);
   fs::create_directories(objects, error);
   if (error) return MakeError(ErrorCode::kIo, fmt::format("cannot make the folder '{}'", tree.string()));
-  PORTOLAN_RETURN_IF_ERROR(WriteTree(options, tree));
+  PORTOLAN_RETURN_IF_ERROR(WriteTree(options, tree, &result.constants));
   LinkSiblings(options, tree);
   result.folder = tree.string();
   if (plan.programs.empty()) {

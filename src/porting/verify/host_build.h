@@ -1,10 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "porting/target.h"
 #include "porting/verify/build_commands.h"
 
 namespace portolan {
@@ -20,6 +23,8 @@ struct HostBuildOptions {
   std::string compiler = "g++";
   int wave_size = 32;
   bool hip = false;  // names are HIP's
+  const PortTarget* target = nullptr;
+  std::map<std::string, std::string> constants;  // other values of the sources' constants
   std::chrono::seconds limit{300};
 };
 
@@ -29,6 +34,7 @@ struct HostProgram {
   std::vector<std::string> why;  // then: the compiler's first messages, a line each
   BuildPlan plan;
   double seconds = 0;
+  std::set<std::string> constants;  // of options.constants, those that the sources have
 };
 
 // Translates every source below `project` to `work_folder`, compiles the program that its Makefile (or, without one,

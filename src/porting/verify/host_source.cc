@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "porting/compat.h"
 #include "porting/finding.h"
+#include "porting/rule.h"
 #include "porting/to_cuda.h"
 
 namespace portolan {
@@ -104,19 +107,55 @@ std::string DynamicArrayText(const std::string& name, const SharedArrayDeclarati
 
 class Translator {
  public:
-  Translator(const SourceFile& source, const SharedArrays& arrays) : source_(source), arrays_(arrays) {}
+  Translator(const SourceFile& source, const SharedArrays& arrays, const PortTarget& target)
+      : source_(source), arrays_(arrays), target_(target) {}
 
   std::string Run() {
+    const std::string parts = Assembly();
     for (size_t i = 0; i < source_.size(); ++i) {
       const std::string_view text = source_.Text(i);
       if (text == "<<<" && source_.tokens()[i].kind == TokenKind::kPunctuator) Launch(i);
       if (text == "__shared__" && source_.IsIdentifier(i)) i = Shared(i);
+      // As a macro it would reach the standard library's own attributes.
+      if (text == "__noinline__" && !source_.Is(i - 1, "(") && !source_.Is(i - 1, ",")) {
+        edits_.push_back({source_.tokens()[i].begin, source_.tokens()[i].end, "__attribute__((noinline))"});
+      }
     }
     if (!arrays_.empty()) DeclareArrays();
-    return ApplyEdits(source_.text(), std::move(edits_));
+    return parts + ApplyEdits(source_.text(), std::move(edits_));
   }
 
  private:
+  // PTX by the porter's rule; what is left would reach the host's assembler. Returns the functions that it needs, to
+  // stand in front of the source.
+  std::string Assembly() {
+    static const ProjectFacts no_facts;
+    static const HipDeclarations no_declarations;
+    RuleOutput output;
+    for (const PortingRule& rule : AllPortingRules()) {
+      if (std::string_view(rule.id) == "inline-ptx") {
+        rule.apply({source_, no_facts, target_, no_declarations}, &output);
+      }
+    }
+    edits_ = std::move(output.edits);
+    for (size_t i = 0; i < source_.size(); ++i) {
+      if (!source_.Is(i, "asm") && !source_.Is(i, "__asm__") && !source_.Is(i, "__asm")) continue;
+      if (source_.EnclosingDeviceFunction(i) == nullptr && !source_.tokens()[i].in_directive) continue;
+      size_t open = i + 1;
+      while (source_.Is(open, "volatile") || source_.Is(open, "__volatile__")) ++open;
+      const size_t close = source_.Closing(open);
+      if (!source_.Is(open, "(") || close >= source_.size()) continue;
+      const uint32_t begin = source_.tokens()[i].begin;
+      const uint32_t end = source_.tokens()[close].end;
+      const bool translated = std::any_of(edits_.begin(), edits_.end(),
+                                          [&](const Edit& edit) { return edit.begin >= begin && edit.begin < end; });
+      if (translated || source_.Text(open + 1).size() <= 2) continue;  // an empty template orders the compiler alone
+      edits_.push_back({begin, end, "::portolan::gpu::Unsupported(\"inline assembly\")"});
+    }
+    if (output.compat.empty()) return "";
+    return CompatPartsText(output.compat) + "#line 1\n";
+  }
+
   void Insert(uint32_t offset, std::string text) { edits_.push_back({offset, offset, std::move(text)}); }
   void Remove(size_t token) { edits_.push_back({source_.tokens()[token].begin, source_.tokens()[token].end, ""}); }
 
@@ -234,6 +273,7 @@ class Translator {
 
   const SourceFile& source_;
   const SharedArrays& arrays_;
+  const PortTarget& target_;
   std::vector<Edit> edits_;
 };
 
@@ -251,8 +291,38 @@ void CollectSharedArrays(const SourceFile& source, SharedArrays* arrays) {
   }
 }
 
-std::string TranslateForHost(const SourceFile& source, const SharedArrays& arrays) {
-  return Translator(source, arrays).Run();
+std::string TranslateForHost(const SourceFile& source, const SharedArrays& arrays, const PortTarget& target) {
+  return Translator(source, arrays, target).Run();
+}
+
+std::string SetConstants(const SourceFile& source, const std::map<std::string, std::string>& values,
+                         std::set<std::string>* found) {
+  std::vector<Edit> edits;
+  for (size_t i = 1; i + 1 < source.size(); ++i) {
+    if (!source.IsIdentifier(i)) continue;
+    const auto value = values.find(std::string(source.Text(i)));
+    if (value == values.end()) continue;
+    size_t begin = 0;
+    size_t end = i + 1;
+    if (source.Is(i - 1, "define") && source.tokens()[i].in_directive) {
+      begin = i + 1;
+      while (end < source.size() && source.tokens()[end].kind != TokenKind::kDirectiveEnd) ++end;
+    } else if (source.Is(i + 1, "=") && !source.Is(i + 2, "=")) {
+      bool constant = false;
+      for (size_t back = i; back > 0 && i - back < 6 && source.IsIdentifier(back - 1); --back) {
+        constant = constant || source.Is(back - 1, "const") || source.Is(back - 1, "constexpr");
+      }
+      if (!constant) continue;
+      begin = i + 2;
+      while (end < source.size() && !source.Is(end, ";") && !source.Is(end, ",")) {
+        end = source.Is(end, "(") ? source.Closing(end) + 1 : end + 1;
+      }
+    }
+    if (begin == 0 || begin >= end || end > source.size()) continue;
+    edits.push_back({source.tokens()[begin].begin, source.tokens()[end - 1].end, value->second});
+    found->insert(value->first);
+  }
+  return ApplyEdits(source.text(), std::move(edits));
 }
 
 std::string RenameToCuda(const SourceFile& source) {

@@ -122,6 +122,8 @@ class Verifier {
     build.compiler = options_.compiler;
     build.wave_size = wave;
     build.hip = hip;
+    build.target = &target_;
+    build.constants = options_.constants;
     build.limit = options_.compile_limit;
     return build;
   }
@@ -146,6 +148,12 @@ class Verifier {
 
     PORTOLAN_ASSIGN_OR_RETURN(programs_[0], BuildForHost(BuildOptions(options_.project, "original", 32, hip), plan));
     report_.build_seconds[0] = programs_[0].seconds;
+    for (const auto& [name, value] : options_.constants) {
+      if (programs_[0].constants.count(name) > 0) continue;
+      return MakeError(ErrorCode::kNotFound,
+                       fmt::format("--set {}={}: the sources of '{}' define no macro or constant of this name", name,
+                                   value, options_.project));
+    }
     if (programs_[0].path.empty()) {
       NotRun("the original does not compile for the host", programs_[0].why);
       return false;
@@ -192,7 +200,12 @@ class Verifier {
   }
 
   RunSide SideOf(size_t program, uint64_t seed, uint8_t fill) const {
-    return {programs_[program].path, programs_[program].folder, arguments_, seed, fill};
+    return {programs_[program].path,
+            "./" + programs_[0].plan.programs[0].name,
+            programs_[program].folder,
+            arguments_,
+            seed,
+            fill};
   }
 
   Result<PairResult> RunBoth(const RunSide& a, const RunSide& b, Watch watch = {}) {
@@ -267,6 +280,9 @@ class Verifier {
       report_.verdict = VerifyVerdict::kDisagrees;
     } else if (!report_.ended) {
       NotRun(EndText(in_step));
+    } else if (report_.launches == 0) {
+      std::vector<std::string> lines = Split(in_step.side[0].output.substr(0, 400), '\n');
+      NotRun(fmt::format("'{}' launched no kernel (exit code {})", report_.command, in_step.side[0].code), lines);
     } else {
       report_.verdict = VerifyVerdict::kAgrees;
     }
@@ -327,10 +343,13 @@ class Verifier {
         finding.details.push_back(
             fmt::format("{}: {}", i == 0 ? "original" : "port", WriterText(i, watched.side[i].writer)));
       }
-      const SourcePlace place = places_[1]->Find(watched.side[1].writer.place);
-      if (!place.file.empty()) {
+      // Where the port wrote it; else where it should have.
+      for (const size_t side : {size_t{1}, size_t{0}}) {
+        const SourcePlace place = places_[side]->Find(watched.side[side].writer.place);
+        if (place.file.empty()) continue;
         finding.place = place;
-        finding.in_port = true;
+        finding.in_port = side == 1;
+        break;
       }
       finding.details.push_back(
           fmt::format("launched at {}:{}", RelativeFile(0, first.launch.file), first.launch.line));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,11 +24,12 @@ struct VerifyOptions {
   std::string project;  // a folder
   std::string run;      // the command that runs the program; empty: the Makefile's target `run`
   VerifyPort port = VerifyPort::kPort;
-  std::string other;                        // kOther: its folder
-  std::chrono::seconds limit{60};           // of one run
-  std::chrono::seconds compile_limit{300};  // of one compiler call
-  int64_t memory_bytes = int64_t{4} << 30;  // the device's
-  std::string include_dir;                  // the runtime's headers, library and what it needs
+  std::string other;                             // kOther: its folder
+  std::map<std::string, std::string> constants;  // other values of constants in the sources
+  std::chrono::seconds limit{60};                // of one run: processor time of a program
+  std::chrono::seconds compile_limit{300};       // of one compiler call
+  int64_t memory_bytes = int64_t{4} << 30;       // the device's
+  std::string include_dir;                       // the runtime's headers, library and what it needs
   std::string library;
   std::string boost_context;
   std::string compiler = "g++";

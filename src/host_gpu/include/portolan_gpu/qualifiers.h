@@ -1,7 +1,7 @@
 #pragma once
 
 // CUDA's and HIP's words in front of declarations. __shared__ and <<<...>>> are rewritten by the translator
-// (src/porting/verify), as no macro can do them.
+// (src/porting/verify), as no macro can do them, and so is __noinline__, which the standard library says too.
 
 #define __global__
 #define __device__
@@ -10,8 +10,6 @@
 #define __managed__
 #define __grid_constant__
 #define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
-#define __inline_hint__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __maxnreg__(...)

@@ -70,16 +70,21 @@ PORTOLAN_INLINE T ReadLane(const char* operation, uint64_t mask, T value, unsign
   }
 }
 
-PORTOLAN_INLINE uint64_t Vote(const char* operation, uint64_t mask, bool vote, uint64_t* active) {
-  const Exchanged all = Exchange(operation, Named(mask), vote ? 1 : 0);
+// `counted`: the lanes whose votes count, those that take part aside.
+PORTOLAN_INLINE uint64_t Vote(const char* operation, uint64_t named, uint64_t counted, bool vote, uint64_t* active) {
+  const Exchanged all = Exchange(operation, named, vote ? 1 : 0);
   uint64_t bits = 0;
-  const uint64_t counted = mask == 0 ? all.active : all.active & mask;
+  counted &= all.active;
   for (uint64_t rest = counted; rest != 0; rest &= rest - 1) {
     const int lane = __builtin_ctzll(rest);
     bits |= all.value[lane] << lane;
   }
   *active = counted;
   return bits;
+}
+
+PORTOLAN_INLINE uint64_t MaskedVote(const char* operation, uint64_t mask, bool vote, uint64_t* active) {
+  return Vote(operation, Named(mask), mask, vote, active);
 }
 
 PORTOLAN_INLINE unsigned Own(int width) { return Lane() & static_cast<unsigned>(~(width - 1)); }
@@ -99,32 +104,32 @@ PORTOLAN_INLINE portolan::gpu::VoteBits __activemask() {
 
 PORTOLAN_INLINE portolan::gpu::VoteBits __ballot_sync(unsigned long long mask, int vote) {
   uint64_t active = 0;
-  return static_cast<portolan::gpu::VoteBits>(portolan::gpu::Vote("__ballot_sync", mask, vote != 0, &active));
+  return static_cast<portolan::gpu::VoteBits>(portolan::gpu::MaskedVote("__ballot_sync", mask, vote != 0, &active));
 }
 PORTOLAN_INLINE int __any_sync(unsigned long long mask, int vote) {
   uint64_t active = 0;
-  return portolan::gpu::Vote("__any_sync", mask, vote != 0, &active) != 0;
+  return portolan::gpu::MaskedVote("__any_sync", mask, vote != 0, &active) != 0;
 }
 PORTOLAN_INLINE int __all_sync(unsigned long long mask, int vote) {
   uint64_t active = 0;
-  return portolan::gpu::Vote("__all_sync", mask, vote != 0, &active) == active;
+  return portolan::gpu::MaskedVote("__all_sync", mask, vote != 0, &active) == active;
 }
 PORTOLAN_INLINE int __uni_sync(unsigned long long mask, int vote) {
   uint64_t active = 0;
-  const uint64_t votes = portolan::gpu::Vote("__uni_sync", mask, vote != 0, &active);
+  const uint64_t votes = portolan::gpu::MaskedVote("__uni_sync", mask, vote != 0, &active);
   return votes == 0 || votes == active;
 }
 PORTOLAN_INLINE portolan::gpu::VoteBits __ballot(int vote) {
   uint64_t active = 0;
-  return static_cast<portolan::gpu::VoteBits>(portolan::gpu::Vote("__ballot", 0, vote != 0, &active));
+  return static_cast<portolan::gpu::VoteBits>(portolan::gpu::Vote("__ballot", 0, ~uint64_t{0}, vote != 0, &active));
 }
 PORTOLAN_INLINE int __any(int vote) {
   uint64_t active = 0;
-  return portolan::gpu::Vote("__any", 0, vote != 0, &active) != 0;
+  return portolan::gpu::Vote("__any", 0, ~uint64_t{0}, vote != 0, &active) != 0;
 }
 PORTOLAN_INLINE int __all(int vote) {
   uint64_t active = 0;
-  return portolan::gpu::Vote("__all", 0, vote != 0, &active) == active;
+  return portolan::gpu::Vote("__all", 0, ~uint64_t{0}, vote != 0, &active) == active;
 }
 
 // The four shuffles, with and without a mask: the lane that is read, as CUDA C++ Programming Guide 12.6, 10.22, and
