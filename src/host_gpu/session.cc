@@ -2,6 +2,7 @@
 
 #include <link.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -100,7 +101,8 @@ Session::Session() {
     watched_address_ = DeviceMemory::kBase + watched_address;
     schedule_.seed = seed;
     memory_limit_ = limit;
-    unsetenv("PORTOLAN_HOST_GPU");  // a program that it starts is not part of the comparison
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // when `portolan` is killed, nobody else would end a loop without launches
+    unsetenv("PORTOLAN_HOST_GPU");     // a program that it starts is not part of the comparison
   }
   static char signal_stack[65536];
   stack_t stack = {};
