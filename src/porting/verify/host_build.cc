@@ -235,7 +235,9 @@ Result<HostProgram> BuildForHost(const HostBuildOptions& options, const BuildPla
     std::vector<std::string> link = {options.compiler, "-o", path};
     link.insert(link.end(), object_files.begin(), object_files.end());
     link.insert(link.end(), program.libraries.begin(), program.libraries.end());
-    link.insert(link.end(), {options.library, options.boost_context, "-lpthread", "-lm", "-ldl"});
+    // The runtime's clocks also where only the C++ library reads one (virtual_time.cc).
+    link.insert(link.end(),
+                {"-Wl,--undefined=clock_gettime", options.library, options.boost_context, "-lpthread", "-lm", "-ldl"});
     for (const BuildUnit& unit : program.units) {
       if (unit.openmp) link.push_back("-fopenmp");
     }

@@ -144,6 +144,14 @@ TEST(Verify, LanesThatCountOnVolatileAccessesStayInStep) {
   EXPECT_EQ(Text(report).find("wave-race"), std::string::npos) << Text(report);
 }
 
+TEST(Verify, TimesThatAProgramPrintsAreTheSame) {
+  const VerifyReport report =
+      RunProgram(std::string("#include <chrono>\n") + kCompact32, VerifyPort::kPort,
+                 "auto before = std::chrono::steady_clock::now(); k<<<2, 128>>>(in, out); cudaDeviceSynchronize(); "
+                 "printf(\"%ld\\n\", (long)(std::chrono::steady_clock::now() - before).count());");
+  EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
+}
+
 TEST(Verify, FaultsOfTheProgramAreToldWithTheirLines) {
   const VerifyReport report = RunProgram(
       "__global__ void k(const int* in, int* out) {\n"
