@@ -22,8 +22,8 @@ std::string Teraflops(FlopsPerSecond rate) {
 }
 
 void PrintList(const Catalogue& catalogue) {
-  fmt::print("{:<10} {:>5} {:>7} {:>12} {:>14} {:>6}  {}\n", "id", "units", "mem GB", "mem TB/s", "bf16 TFLOP/s", "fp8",
-             "scale-up GB/s");
+  fmt::print("{:<10} {:>5} {:>7} {:>12} {:>14} {:>6}  {}\n", "id", "units", "mem GB", "mem TB/s", "16bit TFLOP/s",
+             "fp8", "scale-up GB/s");
   for (const auto& [id, a] : catalogue.accelerators()) {
     std::string scale_up = a.scale_up_fabric;
     if (const auto fabric = catalogue.FindFabric(a.scale_up_fabric)) {
@@ -38,7 +38,8 @@ void PrintList(const Catalogue& catalogue) {
       "\n{}",
       WrapText(
           fmt::format(
-              "\"X of Y\": what the best kernels sustain, of the data sheet's peak. fp8: peak. Scale-up: each way. {} "
+              "\"X of Y\": what the best kernels sustain, of the data sheet's peak. 16bit: bf16, fp16 on chips without "
+              "it. fp8: peak. Scale-up: each way. {} "
               "accelerators, {} fabrics; `portolan hw show ID` gives every value and its source, "
               "`--data-dir DIR` adds your own (docs/hardware.md).",
               catalogue.accelerators().size(), catalogue.fabrics().size()),

@@ -49,6 +49,18 @@ int ReportUsage(const CLI::App& app, const CLI::ParseError& error, int argc, cha
   } else if (!commands.empty()) {
     message = "a command is required: " + portolan::Join(commands, ", ");
   }
+  // A missing argument, with what it is and all that the command takes.
+  std::string arguments;
+  const CLI::Option* missing = nullptr;
+  for (const CLI::Option* option : chain.back()->get_options()) {
+    if (option->get_positional()) arguments += " " + option->get_name();
+    if (message == option->get_name() + " is required") missing = option;
+  }
+  if (missing != nullptr && missing->get_positional()) {
+    std::string names;
+    for (const CLI::App* command : chain) names += (names.empty() ? "" : " ") + command->get_name();
+    message += " (" + missing->get_description() + "): " + names + arguments;
+  }
   std::vector<std::string> options;
   for (const CLI::App* command : chain) {
     for (const CLI::Option* option : command->get_options()) {
