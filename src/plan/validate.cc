@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "base/text.h"
 #include "base/yaml_enum.h"
@@ -101,13 +102,31 @@ Result<std::string> FindDataFile(const std::vector<std::string>& data_dirs, cons
                                DidYouMean(name, known).empty() ? "." : DidYouMean(name, known), Join(known, ", ")));
 }
 
-Result<PreparedStep> PrepareStep(const ValidationEntry& entry, const Catalogue& catalogue,
-                                 const std::vector<std::string>& data_dirs) {
+namespace {
+
+// Models and recipes that were read: many steps are of one model.
+struct Files {
+  const std::vector<std::string>& data_dirs;
+  std::map<std::string, Model> models;
+  std::map<std::string, Recipe> recipes;
+};
+
+Result<PreparedStep> Prepare(const ValidationEntry& entry, const Catalogue& catalogue, Files& files) {
   PreparedStep prepared;
-  PORTOLAN_ASSIGN_OR_RETURN(const std::string model, FindDataFile(data_dirs, "models", entry.model));
-  PORTOLAN_ASSIGN_OR_RETURN(prepared.model, LoadModel(model));
-  PORTOLAN_ASSIGN_OR_RETURN(const std::string recipe, FindDataFile(data_dirs, "recipes", entry.recipe));
-  PORTOLAN_ASSIGN_OR_RETURN(prepared.recipe, LoadRecipe(recipe));
+  auto model = files.models.find(entry.model);
+  if (model == files.models.end()) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::string path, FindDataFile(files.data_dirs, "models", entry.model));
+    PORTOLAN_ASSIGN_OR_RETURN(Model read, LoadModel(path));
+    model = files.models.emplace(entry.model, std::move(read)).first;
+  }
+  auto recipe = files.recipes.find(entry.recipe);
+  if (recipe == files.recipes.end()) {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::string path, FindDataFile(files.data_dirs, "recipes", entry.recipe));
+    PORTOLAN_ASSIGN_OR_RETURN(Recipe read, LoadRecipe(path));
+    recipe = files.recipes.emplace(entry.recipe, std::move(read)).first;
+  }
+  prepared.model = model->second;
+  prepared.recipe = recipe->second;
   if (entry.global_batch > 0) {
     prepared.recipe.global_batch = entry.global_batch;
     prepared.recipe.local_batch = 0;
@@ -116,14 +135,23 @@ Result<PreparedStep> PrepareStep(const ValidationEntry& entry, const Catalogue& 
   return prepared;
 }
 
+}  // namespace
+
+Result<PreparedStep> PrepareStep(const ValidationEntry& entry, const Catalogue& catalogue,
+                                 const std::vector<std::string>& data_dirs) {
+  Files files{data_dirs, {}, {}};
+  return Prepare(entry, catalogue, files);
+}
+
 std::vector<ValidationRow> RunValidation(const std::vector<ValidationEntry>& entries, const Catalogue& catalogue,
                                          const std::vector<std::string>& data_dirs, const StepConstants& constants) {
   std::vector<ValidationRow> rows;
+  Files files{data_dirs, {}, {}};
   for (const ValidationEntry& entry : entries) {
     ValidationRow row;
     row.entry = entry;
     if (entry.unmodelled.empty()) {
-      const Result<PreparedStep> prepared = PrepareStep(entry, catalogue, data_dirs);
+      const Result<PreparedStep> prepared = Prepare(entry, catalogue, files);
       if (!prepared) {
         row.error = FormatError(prepared.error());
       } else if (const auto estimate = EstimateStep(prepared->model, prepared->recipe, prepared->cluster, constants)) {
