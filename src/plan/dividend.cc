@@ -113,6 +113,29 @@ std::optional<double> LargestFactor(const Scaling& scaling, const Model& model, 
   return low;
 }
 
+// Rows stored narrower than fp32, stored wider again: how many times the bytes of a value. Two or three formats are
+// tried, the widest first.
+std::optional<double> WiderRows(const Model& model, const DividendSide& side, std::string* limit) {
+  const double now = SizeOf(side.recipe.embedding_row).value;
+  std::optional<double> best;
+  *limit = "fp32 is the widest format";
+  for (const DType format : {DType::kFp32, DType::kFp16}) {
+    const double factor = SizeOf(format).value / now;
+    if (factor <= 1) continue;
+    const Scaling widen = [format](const Model& m, const Recipe& r, double) {
+      Scaled scaled{m, r};
+      scaled.recipe.embedding_row = format;
+      return std::optional(scaled);
+    };
+    const Verdict verdict = Try(widen, model, side, factor);
+    if (verdict == Verdict::kFits) return factor;
+    if (verdict == Verdict::kImpossible) return std::nullopt;
+    *limit = verdict == Verdict::kMemory ? "memory" : "time";
+    best = 1;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<Dividend> CapacityDividends(const Model& model, const DividendSide& from, const DividendSide& to) {
@@ -133,6 +156,18 @@ std::vector<Dividend> CapacityDividends(const Model& model, const DividendSide& 
     dividend.factor = *here;
     dividend.factor_from = *there;
     dividends.push_back(std::move(dividend));
+  }
+  if (!model.tables.empty()) {
+    Dividend rows;
+    rows.dimension = "bytes of a row value";
+    std::string ignored;
+    const auto here = WiderRows(model, to, &rows.limit);
+    const auto there = WiderRows(model, from, &ignored);
+    if (here && there) {
+      rows.factor = *here;
+      rows.factor_from = *there;
+      dividends.push_back(std::move(rows));
+    }
   }
   return dividends;
 }

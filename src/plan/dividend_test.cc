@@ -44,6 +44,33 @@ TEST(DividendTest, RowsFillTheMemory) {
   EXPECT_EQ(Find(dividends, "sequence length"), nullptr) << "the model has none";
 }
 
+// 4e9 x 64 fp16 values are 64 GB a device of eight: 288 GB hold them in fp32, 80 GB do not.
+TEST(DividendTest, RowsUncompressIntoTheLargerMemory) {
+  const Model model = ModelFromText(
+      "model: m\ndense_features: 8\ntables:\n  - {name: t, rows: 4e9, dim: 64, lookups: 1}\nblocks:\n"
+      "  - {name: a, type: mlp, input: dense, widths: [64]}\ntraining: {embedding_optimizer: sgd}\n");
+  Recipe recipe = DefaultRecipe();
+  recipe.sharding = Sharding::kRow;
+  recipe.embedding_row = DType::kFp16;
+  const Cluster h100 = TestCluster("8xh100"), mi350x = TestCluster("8xmi350x");
+  const std::vector<Dividend> dividends = DividendsOf(model, recipe, h100, Seconds(1), mi350x, Seconds(1));
+  const Dividend* rows = Find(dividends, "bytes of a row value");
+  ASSERT_NE(rows, nullptr);
+  EXPECT_EQ(rows->factor, 2);
+  EXPECT_EQ(rows->factor_from, 1);
+  EXPECT_EQ(rows->limit, "fp32 is the widest format");
+  const std::vector<Dividend> back = DividendsOf(model, recipe, mi350x, Seconds(1), h100, Seconds(1));
+  EXPECT_EQ(Find(back, "bytes of a row value")->limit, "memory");
+  recipe.embedding_row = DType::kFp32;
+  EXPECT_EQ(Find(DividendsOf(ModelFromText("model: s\ndense_features: 8\ntables:\n  - {name: t, rows: 1e6, dim: 64, "
+                                           "lookups: 1}\nblocks:\n  - {name: a, type: mlp, input: dense, widths: "
+                                           "[64]}\n"),
+                             recipe, h100, Seconds(1), mi350x, Seconds(1)),
+                 "bytes of a row value"),
+            nullptr)
+      << "fp32 already";
+}
+
 TEST(DividendTest, TimeStopsASequence) {
   const Model model = DataModel("mlperf_dlrmv4_hstu");
   const Recipe recipe = DataRecipe("dlrmv4_mlperf");
