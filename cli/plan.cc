@@ -88,10 +88,12 @@ void PrintSummary(const Plan& plan, const Model& model, const PlanCommand& comma
   PrintRow(fmt::format("best on {} ({})", command.from, plan.baseline_source).c_str(), plan.on_from);
   PrintRow(fmt::format("ported to {}", command.to).c_str(), plan.baseline);
   PrintRow(fmt::format("co-designed for {}", command.to).c_str(), plan.codesigned.estimate);
-  fmt::print("{}\n", WrapText(fmt::format("{} recipes priced; the step is within {:.1f} % of the lower bound over all "
-                                          "placements of the tables.",
-                                          plan.estimates, 100 * plan.codesigned.gap),
-                              0, kColumns));
+  std::string priced = fmt::format("{} recipes priced", plan.estimates);
+  if (plan.codesigned.estimate.memory.Fits() && !model.tables.empty()) {
+    priced += fmt::format("; the step is within {:.1f} % of the lower bound over all placements of the tables",
+                          100 * plan.codesigned.gap);
+  }
+  fmt::print("{}\n", WrapText(priced + ".", 0, kColumns));
 }
 
 void PrintBreakdown(const Plan& plan) {
@@ -162,7 +164,10 @@ void PrintRejected(const Plan& plan) {
   }
 }
 
-void PrintTables(const Model& model, const Placement& placement) {
+void PrintTables(const Model& model, const Recipe& recipe, const Placement& placement) {
+  if (recipe.replicas > 1) {
+    fmt::print("\n{} sharding groups of {} devices; ranks of one of them:", recipe.replicas, placement.ranks.size());
+  }
   fmt::print("\n{:<28} {:>13} {:>5}  {:<14} {}\n", "table", "rows", "dim", "sharding", "ranks");
   for (size_t t = 0; t < model.tables.size(); ++t) {
     const TablePlacement& place = placement.tables[t];
@@ -301,8 +306,8 @@ Result<int> RunPlan(const PlanCommand& command, const GlobalOptions& global) {
     PORTOLAN_RETURN_IF_ERROR(WriteText(command.out, WriteRecipe(recipe)));
   }
   if (!command.torchrec.empty()) {
-    PORTOLAN_RETURN_IF_ERROR(
-        WriteJsonFile(command.torchrec, TorchRecPlanJson(model, plan.codesigned.estimate.placement, to)));
+    PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(
+        command.torchrec, TorchRecPlanJson(model, plan.codesigned.recipe, plan.codesigned.estimate.placement, to)));
   }
   if (!global.json_path.empty()) {
     PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(global.json_path, ToJson(plan, model, from, to)));
@@ -317,7 +322,7 @@ Result<int> RunPlan(const PlanCommand& command, const GlobalOptions& global) {
                WrapText("what would make it fit: " + plan.codesigned.estimate.memory.WhatWouldFit(to), 0, kColumns));
   }
   if (command.show_rejected) PrintRejected(plan);
-  if (command.show_tables) PrintTables(model, plan.codesigned.estimate.placement);
+  if (command.show_tables) PrintTables(model, plan.codesigned.recipe, plan.codesigned.estimate.placement);
   if (command.show_launch) fmt::print("\n{}", LaunchText(plan.codesigned.recipe, to));
   return 0;
 }
@@ -336,7 +341,8 @@ void AddPlanCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) 
   plan->add_option("--global-batch", command->global_batch, HelpText("Samples a step instead of the recipe's"));
   plan->add_option("--allow", command->allow,
                    HelpText("Rules that change the maths and may be used: batch, gemm_dtype, row_dtype, "
-                            "gradient_dtype, embedding_optimizer, jagged_packing, accumulation"))
+                            "gradient_dtype, embedding_optimizer, optimizer_state, sharding_2d, jagged_packing, "
+                            "accumulation"))
       ->delimiter(',');
   plan->add_option("--out", command->out, HelpText("Write the co-designed recipe (estimate prices it the same)"));
   plan->add_option("--torchrec", command->torchrec, HelpText("Write the tables' sharding as a TorchRec plan (JSON)"));

@@ -18,8 +18,8 @@
 namespace portolan {
 namespace {
 
-// `count` tables: rows log-uniform in 10 to 1e9 (scaled down until all fit in half the memory), dims 8 to 256, 1 to 200
-// lookups (log-uniform), Zipf exponents 0 to 1.3.
+// `count` tables: rows log-uniform in 10 to 1e9 (scaled down until all, with their optimizer state, fit in half the
+// memory), dims 8 to 256, 1 to 200 lookups (log-uniform), Zipf exponents 0 to 1.3.
 Model GeneratedTables(unsigned seed, int count, const Cluster& cluster) {
   std::mt19937_64 random(seed);
   const auto uniform = [&random] { return static_cast<double>(random() >> 11) * 0x1p-53; };
@@ -30,7 +30,7 @@ Model GeneratedTables(unsigned seed, int count, const Cluster& cluster) {
   for (size_t t = 0; t < rows.size(); ++t) {
     rows[t] = std::floor(std::pow(10.0, 1 + 8 * uniform()));
     dims[t] = 8 << static_cast<int>(6 * uniform());
-    bytes += rows[t] * dims[t] * 4;
+    bytes += rows[t] * (dims[t] * 4 + EmbeddingStateBytesPerRow(Model().embedding_optimizer, dims[t]).value);
   }
   const double room = 0.5 * cluster.accelerator.hbm.value * cluster.devices;
   const double scale = std::min(1.0, room / bytes);

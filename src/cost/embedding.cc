@@ -371,7 +371,7 @@ Estimate EmbeddingUpdateEstimate(const EmbeddingShape& shape, EmbeddingOptimizer
   } else {
     const Bytes row = static_cast<double>(shape.dim) * SizeOf(shape.row);
     AddUpdate(unique, row, accelerator, demand);
-    AddUpdate(unique, EmbeddingStateBytesPerRow(optimizer, shape.dim), accelerator, demand);
+    AddUpdate(unique, EmbeddingStateBytesPerRow(optimizer, shape.dim, shape.state), accelerator, demand);
     demand.lanes += unique * LaneBytes(row, accelerator);  // one more round; the state is loaded beside the row
   }
   Seconds hottest;

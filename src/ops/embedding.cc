@@ -176,7 +176,7 @@ EmbeddingBackwardTraffic EmbeddingBackwardBytes(const EmbeddingShape& shape, Emb
   traffic.gradient = SizeOf(shape.output) * (shape.bags * dim);
   traffic.gradient_gather = SizeOf(shape.output) * (shape.lookups * dim);
   traffic.rows = RowBytes(shape) * (optimizer == EmbeddingOptimizer::kNone ? 1.0 : 2.0);
-  traffic.state = EmbeddingStateBytesPerRow(optimizer, shape.dim) * (2.0 * shape.unique_rows);
+  traffic.state = EmbeddingStateBytesPerRow(optimizer, shape.dim, shape.state) * (2.0 * shape.unique_rows);
   return traffic;
 }
 
@@ -198,9 +198,9 @@ Work EmbeddingBackwardWork(const EmbeddingShape& shape, EmbeddingOptimizer optim
   return work;
 }
 
-Bytes EmbeddingStateBytesPerRow(EmbeddingOptimizer optimizer, int64_t dim) {
+Bytes EmbeddingStateBytesPerRow(EmbeddingOptimizer optimizer, int64_t dim, DType state) {
   const Update update = UpdateOf(optimizer);
-  return SizeOf(DType::kFp32) * (update.state_per_column * static_cast<double>(dim) + update.state_per_row);
+  return SizeOf(state) * (update.state_per_column * static_cast<double>(dim) + update.state_per_row);
 }
 
 double ExpectedUniqueRows(double lookups, double rows, double zipf_exponent) {

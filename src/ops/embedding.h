@@ -18,6 +18,7 @@ struct EmbeddingShape {
   DType row = DType::kFp32;     // stored rows
   DType output = DType::kFp32;  // pooled output, and its gradient
   DType index = DType::kInt64;
+  DType state = DType::kFp32;  // stored optimizer state
   int64_t tables = 1;
   // Lookups that hit a row already read in this batch by reuse count: share[i] = share of the lookups that go to rows
   // looked up (2^(i-1), 2^i] times (i = 0: once). All zero = unknown: unique_rows alone is used.
@@ -58,7 +59,7 @@ int EmbeddingSortPasses(double table_rows);
 Work EmbeddingBackwardWork(const EmbeddingShape& shape, EmbeddingOptimizer optimizer);
 // Optimizer state of one row in fp32: 0 (none, sgd), dim (adagrad), 1 (row-wise adagrad), 2 dim (adam), dim + 1
 // (row-wise adam) values.
-Bytes EmbeddingStateBytesPerRow(EmbeddingOptimizer optimizer, int64_t dim);
+Bytes EmbeddingStateBytesPerRow(EmbeddingOptimizer optimizer, int64_t dim, DType state = DType::kFp32);
 
 // Expected number of distinct rows among `lookups` independent draws from `rows` rows, sum over i of 1 - (1 -
 // P(i))^lookups: uniform when zipf_exponent = 0, otherwise P(i) ~ i^-zipf_exponent, i = 1..rows. Never more than

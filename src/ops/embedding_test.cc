@@ -166,6 +166,7 @@ TEST(EmbeddingState, BytesPerRow) {
   EXPECT_EQ(EmbeddingStateBytesPerRow(EmbeddingOptimizer::kRowwiseAdagrad, 128), Bytes(4));
   EXPECT_EQ(EmbeddingStateBytesPerRow(EmbeddingOptimizer::kAdam, 128), Bytes(1024));
   EXPECT_EQ(EmbeddingStateBytesPerRow(EmbeddingOptimizer::kRowwiseAdam, 128), Bytes(516));
+  EXPECT_EQ(EmbeddingStateBytesPerRow(EmbeddingOptimizer::kAdam, 128, DType::kBf16), Bytes(512));
 }
 
 // MLPerf DLRM-DCNv2: 204,184,588 rows of 128 with element-wise Adagrad: 104.5 GB of state.

@@ -29,14 +29,14 @@ Update UpdateOf(DenseOptimizer optimizer) {
 
 }  // namespace
 
-Bytes DenseOptimizerStateBytes(DenseOptimizer optimizer, double parameters) {
+Bytes DenseOptimizerStateBytes(DenseOptimizer optimizer, double parameters, DType state) {
   PORTOLAN_CHECK(parameters >= 0, "negative parameter count");
-  return SizeOf(DType::kFp32) * (UpdateOf(optimizer).state_values * parameters);
+  return SizeOf(state) * (UpdateOf(optimizer).state_values * parameters);
 }
 
 Work DenseOptimizerWork(const DenseOptimizerShape& shape) {
   const Update update = UpdateOf(shape.optimizer);
-  const Bytes state = DenseOptimizerStateBytes(shape.optimizer, shape.parameters);
+  const Bytes state = DenseOptimizerStateBytes(shape.optimizer, shape.parameters, shape.state);
   const Bytes weights = SizeOf(DType::kFp32) * shape.parameters;
   Work work;
   work.vector_flops = Flops(update.flops * shape.parameters);

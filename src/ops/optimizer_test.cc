@@ -15,6 +15,7 @@ DenseOptimizerShape Shape(DenseOptimizer optimizer, double parameters) {
 TEST(DenseOptimizer, StateBytes) {
   EXPECT_EQ(DenseOptimizerStateBytes(DenseOptimizer::kSgd, 100), Bytes(0));
   EXPECT_EQ(DenseOptimizerStateBytes(DenseOptimizer::kMomentum, 100), Bytes(400));
+  EXPECT_EQ(DenseOptimizerStateBytes(DenseOptimizer::kMomentum, 100, DType::kBf16), Bytes(200));
   EXPECT_EQ(DenseOptimizerStateBytes(DenseOptimizer::kAdagrad, 100), Bytes(400));
   EXPECT_EQ(DenseOptimizerStateBytes(DenseOptimizer::kAdam, 100), Bytes(800));
 }

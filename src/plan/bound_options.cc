@@ -1,8 +1,8 @@
 #include "plan/bound_options.h"
 
 #include <algorithm>
+#include <functional>
 
-#include "base/check.h"
 #include "plan/host_tables.h"
 
 namespace portolan {
@@ -59,10 +59,8 @@ BoundProblem MakeBoundProblem(StepPricer& pricer, const Placement& greedy) {
   const Model& model = pricer.model();
   const Recipe& recipe = pricer.recipe();
   const int devices = pricer.cluster().devices;
-  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
   const double memory = pricer.FreeForTables().value;
   BoundProblem problem;
-  problem.only_fitting = pricer.Fits(greedy);
   for (size_t t = 0; t < model.tables.size(); ++t) {
     if (!pricer.shards().Used(t)) continue;
     const TablePlacement& place = greedy.tables[t];
@@ -70,16 +68,15 @@ BoundProblem MakeBoundProblem(StepPricer& pricer, const Placement& greedy) {
     const KernelParts hot = {whole.hot_forward.total.value, 0, whole.hot_update.total.value};
     const bool everywhere = place.ranks.empty();
     std::vector<BoundOption> options;
-    const double bytes =
-        DeviceRows(model, recipe, t) * (static_cast<double>(model.tables[t].dim) * SizeOf(recipe.embedding_row) +
-                                        EmbeddingStateBytesPerRow(optimizer, model.tables[t].dim))
-                                           .value;
-    for (const TableSplit& split : SplitOptions(model, recipe, pricer.cluster(), t, place)) {
-      const double shards = everywhere ? devices : split.shards();
-      if (problem.only_fitting && !everywhere && bytes / shards > memory * (1 + 1e-12)) continue;
-      options.push_back(OptionOf(pricer.shards().Price(t, split), shards, devices));
+    const double bytes = DeviceRows(model, recipe, t) * RowAndStateBytes(model, recipe, t).value;
+    std::vector<TableSplit> splits = SplitOptions(model, recipe, pricer.cluster(), t, place);
+    const auto fits = [&](const TableSplit& split) { return bytes / split.shards() <= memory * (1 + 1e-12); };
+    if (!everywhere && std::any_of(splits.begin(), splits.end(), fits)) {
+      splits.erase(std::remove_if(splits.begin(), splits.end(), std::not_fn(fits)), splits.end());
     }
-    PORTOLAN_CHECK(!options.empty(), "the greedy placement fits with a split that is no option");
+    for (const TableSplit& split : splits) {
+      options.push_back(OptionOf(pricer.shards().Price(t, split), everywhere ? devices : split.shards(), devices));
+    }
     for (size_t c = 0; c < kKernelParts; ++c) {
       problem.base_mean[c] += hot[c];
       problem.base_least[c] += hot[c];

@@ -35,12 +35,10 @@ struct BoundProblem {
   std::vector<std::vector<BoundOption>> tables;
   KernelParts base_mean{};   // replicated tables, tables on all ranks, copies of the hottest rows
   KernelParts base_least{};  // of the rank with least of them
-  // Splits whose shard is larger than a rank's memory are left out: only placements that fit are bounded.
-  bool only_fitting = false;
 };
 
-// `greedy`: the placement whose replicated and fixed tables the bound takes over. Where it fits, splits that cannot are
-// left out.
+// `greedy`: the placement whose replicated and fixed tables the bound takes over. Splits whose shard is larger than a
+// rank's memory are left out where a table has others: only placements that fit are bounded.
 BoundProblem MakeBoundProblem(StepPricer& pricer, const Placement& greedy);
 
 // A step from kernel seconds without launch, elements received or sent, and elements reduced; everything else as low as

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "plan/gemm_times.h"
@@ -15,6 +16,17 @@
 
 namespace portolan {
 namespace {
+
+Status CheckBlock(const Model& model, const Recipe& recipe, const char* field, const std::vector<std::string>& names) {
+  std::vector<std::string> blocks;
+  for (const Block& block : model.blocks) blocks.push_back(block.name);
+  for (const std::string& name : names) {
+    if (std::find(blocks.begin(), blocks.end(), name) != blocks.end()) continue;
+    return MakeError(ErrorCode::kNotFound, fmt::format("recipe '{}': {}: model '{}' has no block '{}'{}", recipe.id,
+                                                       field, model.id, name, DidYouMean(name, blocks)));
+  }
+  return {};
+}
 
 Status CheckRecipe(const Model& model, const Recipe& recipe, const Cluster& cluster) {
   const int64_t batch = recipe.GlobalBatch(cluster.devices);
@@ -29,6 +41,7 @@ Status CheckRecipe(const Model& model, const Recipe& recipe, const Cluster& clus
         fmt::format("recipe '{}': execution.accumulation_steps must be at most the local batch ({}), got {}", recipe.id,
                     batch / cluster.devices, recipe.accumulation_steps));
   }
+  PORTOLAN_RETURN_IF_ERROR(CheckReplicas(model, recipe, cluster));
   std::vector<std::string> tables;
   for (const Table& table : model.tables) tables.push_back(table.name);
   for (const auto& [name, sharding] : recipe.tables) {
@@ -37,24 +50,19 @@ Status CheckRecipe(const Model& model, const Recipe& recipe, const Cluster& clus
                        fmt::format("recipe '{}': embedding.tables: model '{}' has no table '{}'{}", recipe.id, model.id,
                                    name, DidYouMean(name, tables)));
     }
-    if (sharding.sharding == Sharding::kColumn && sharding.shards > cluster.devices) {
+    const int holders = cluster.devices / recipe.replicas;
+    if (sharding.sharding == Sharding::kColumn && sharding.shards > holders) {
       return MakeError(
           ErrorCode::kInvalidValue,
-          fmt::format("recipe '{}': embedding.tables.{}.shards must be at most the number of devices ({}), got {}",
-                      recipe.id, name, cluster.devices, sharding.shards));
+          fmt::format("recipe '{}': embedding.tables.{}.shards must be at most the number of devices{} ({}), got {}",
+                      recipe.id, name, recipe.replicas > 1 ? " of a sharding group" : "", holders, sharding.shards));
     }
   }
   PORTOLAN_RETURN_IF_ERROR(CheckHostTables(model, recipe, cluster));
-  std::vector<std::string> blocks;
-  for (const Block& block : model.blocks) blocks.push_back(block.name);
-  for (const std::string& name : recipe.recompute_blocks) {
-    if (std::find(blocks.begin(), blocks.end(), name) == blocks.end()) {
-      return MakeError(ErrorCode::kNotFound,
-                       fmt::format("recipe '{}': execution.recompute: model '{}' has no block '{}'{}", recipe.id,
-                                   model.id, name, DidYouMean(name, blocks)));
-    }
-  }
-  return {};
+  PORTOLAN_RETURN_IF_ERROR(CheckBlock(model, recipe, "execution.recompute", recipe.recompute_blocks));
+  std::vector<std::string> formats;
+  for (const auto& [name, format] : recipe.gemm_by_block) formats.push_back(name);
+  return CheckBlock(model, recipe, "precision.gemm_by_block", formats);
 }
 
 std::string BindingTerm(const std::vector<ExposedTerm>& breakdown, const StepGraph& graph) {
@@ -108,6 +116,12 @@ void AddIdleSettings(const Model& model, const Recipe& recipe, const Cluster& cl
     }
     if (recipe.hot_rows > 0) notes->push_back("embedding.replicated_hot_rows changes nothing: there is one device");
   }
+  if (recipe.replicas > 1 && recipe.sharding == Sharding::kDataParallel) {
+    notes->push_back("embedding.replicas changes nothing: every table is on every device");
+  }
+  if (recipe.replica_sync_steps > 1 && recipe.replicas == 1) {
+    notes->push_back("embedding.replica_sync_steps changes nothing: there are no replicas");
+  }
   if (recipe.host_tables_min > Bytes(0) && !AnyInHostMemory(model, recipe)) {
     notes->push_back(recipe.host_cache_fraction >= 1
                          ? "embedding.host_tables_min_bytes changes nothing: the cache would hold every row"
@@ -139,7 +153,7 @@ StepEstimate Price(const Model& model, const Recipe& recipe, const Cluster& clus
   const EmbeddingWork work = pricer.Measure(estimate.placement);
   AddDirectStoresNote(recipe, work, &estimate.notes);
   estimate.graph = pricer.Graph(work);
-  estimate.memory = EstimateMemory(model, pricer.recipe(), cluster, estimate.placement, estimate.graph);
+  estimate.memory = pricer.Memory(estimate.placement, estimate.graph);
   Timeline timeline = pricer.Run(work, estimate.graph);
   estimate.step = timeline.step;
   estimate.breakdown = std::move(timeline.exposed);
@@ -159,25 +173,38 @@ Result<StepEstimate> EstimateWith(const Model& model, const Recipe& recipe, cons
   }
   const Model& priced = revised ? *revised : model;
   PORTOLAN_RETURN_IF_ERROR(CheckRecipe(priced, recipe, cluster));
-  if (given != nullptr &&
-      (given->tables.size() != priced.tables.size() || given->ranks.size() != static_cast<size_t>(cluster.devices))) {
+  if (given != nullptr && (given->tables.size() != priced.tables.size() ||
+                           given->ranks.size() != static_cast<size_t>(cluster.devices / recipe.replicas))) {
     return MakeError(ErrorCode::kInvalidValue,
                      fmt::format("a placement of {} tables on {} ranks, for {} tables on {}", given->tables.size(),
-                                 given->ranks.size(), priced.tables.size(), cluster.devices));
+                                 given->ranks.size(), priced.tables.size(), cluster.devices / recipe.replicas));
   }
   StepEstimate estimate = Price(priced, recipe, cluster, constants, given);
   estimate.binding = BindingTerm(estimate.breakdown, estimate.graph);
   AddIdleSettings(priced, recipe, cluster, &estimate.notes);
   AddInheritedNote(cluster.accelerator, recipe, &estimate.notes);
-  if (cluster.accelerator.peak_matrix[recipe.gemm] == FlopsPerSecond(0)) {
+  if (recipe.replicas > 1) {
     estimate.notes.push_back(
-        fmt::format("{} states no matrix rate for {}: priced in {}", cluster.accelerator.id, DTypeName(recipe.gemm),
-                    DTypeName(NativeGemmFormat(recipe.gemm, recipe.activation, cluster.accelerator))));
+        fmt::format("ranks of tables are those of one sharding group of {} devices; there are {} such groups",
+                    cluster.devices / recipe.replicas, recipe.replicas));
+  }
+  std::set<DType> formats = {recipe.gemm};
+  for (const auto& [block, format] : recipe.gemm_by_block) formats.insert(format);
+  for (const DType format : formats) {
+    if (cluster.accelerator.peak_matrix[format] > FlopsPerSecond(0)) continue;
+    estimate.notes.push_back(fmt::format("{} states no matrix rate for {}: priced in {}", cluster.accelerator.id,
+                                         DTypeName(format),
+                                         DTypeName(NativeGemmFormat(format, recipe.activation, cluster.accelerator))));
   }
   if (const auto times = CurrentGemmTimes()) {
-    const DType format = NativeGemmFormat(recipe.gemm, recipe.activation, cluster.accelerator);
-    std::string note = times->Note(format, cluster.accelerator);
-    if (!note.empty()) estimate.notes.push_back(std::move(note));
+    std::set<DType> native;
+    for (const DType format : formats) {
+      native.insert(NativeGemmFormat(format, recipe.activation, cluster.accelerator));
+    }
+    for (const DType format : native) {
+      std::string note = times->Note(format, cluster.accelerator);
+      if (!note.empty()) estimate.notes.push_back(std::move(note));
+    }
   }
   return estimate;
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "plan/collective_scopes.h"
 
 namespace portolan {
 namespace {
@@ -109,7 +110,10 @@ constexpr Setting kNvidiaStreams = {
 
 }  // namespace
 
-nlohmann::ordered_json TorchRecPlanJson(const Model& model, const Placement& placement, const Cluster& cluster) {
+nlohmann::ordered_json TorchRecPlanJson(const Model& model, const Recipe& recipe, const Placement& placement,
+                                        const Cluster& all_devices) {
+  const CollectiveScopes scopes(recipe, all_devices);
+  const Cluster& cluster = scopes.group();
   nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
   nlohmann::ordered_json widened = nlohmann::ordered_json::array();
   for (size_t t = 0; t < model.tables.size(); ++t) {
@@ -140,8 +144,13 @@ nlohmann::ordered_json TorchRecPlanJson(const Model& model, const Placement& pla
   }
   nlohmann::ordered_json json;
   json["schema"] = "portolan.torchrec_plan/1";
-  json["world_size"] = cluster.devices;
+  json["world_size"] = all_devices.devices;
   json["local_world_size"] = std::min(cluster.devices, cluster.devices_per_node);
+  if (recipe.replicas > 1) {
+    json["sharding_group_size"] = cluster.devices;
+    json["use_inter_host_allreduce"] = recipe.replica_layout == ReplicaLayout::kContiguous;
+    json["sync_every_steps"] = recipe.replica_sync_steps;
+  }
   json["widened"] = std::move(widened);
   json["plan"] = {{"embedding_collection", std::move(parameters)}};
   return json;

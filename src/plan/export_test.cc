@@ -16,12 +16,13 @@ struct Exported {
 };
 
 Exported Export(const Model& model, const Recipe& recipe, const std::string& cluster) {
-  return {TorchRecPlanJson(model, EstimateOrFail(model, recipe, TestCluster(cluster)).placement, TestCluster(cluster))};
+  const Cluster on = TestCluster(cluster);
+  return {TorchRecPlanJson(model, recipe, EstimateOrFail(model, recipe, on).placement, on)};
 }
 
 // Every table exactly once: shards are disjoint, cover all rows and columns, stand on ranks that exist, one a rank; a
 // replicated table has no shards, as TorchRec has it.
-void CheckCoverage(const Exported& exported, const Model& model, int devices) {
+void CheckCoverage(const Exported& exported, const Model& model, int devices, int per_node = 8) {
   ASSERT_EQ(exported.json.at("plan").at("embedding_collection").size(), model.tables.size());
   for (const Table& table : model.tables) {
     SCOPED_TRACE(table.name);
@@ -63,7 +64,8 @@ void CheckCoverage(const Exported& exported, const Model& model, int devices) {
       } else {
         row += sizes[0];
       }
-      EXPECT_EQ(shard.at("placement"), "rank:" + std::to_string(ranks[s]) + "/cuda:" + std::to_string(ranks[s] % 8));
+      EXPECT_EQ(shard.at("placement"),
+                "rank:" + std::to_string(ranks[s]) + "/cuda:" + std::to_string(ranks[s] % per_node));
     }
     EXPECT_EQ(area, static_cast<int64_t>(table.rows) * table.dim);
   }
@@ -105,7 +107,7 @@ TEST(ExportTest, PartialRowSplitsAreWidened) {
   const Model model = DataModel("rm2");
   Placement placement = EstimateOrFail(model, DefaultRecipe(), TestCluster("8xh100")).placement;
   placement.tables[3] = {Sharding::kRow, 2, 1, {5, 6}};
-  const Exported exported{TorchRecPlanJson(model, placement, TestCluster("8xh100"))};
+  const Exported exported{TorchRecPlanJson(model, DefaultRecipe(), placement, TestCluster("8xh100"))};
   EXPECT_EQ(exported.json.at("widened"), nlohmann::ordered_json::array({model.tables[3].name}));
   EXPECT_EQ(exported.Table(model.tables[3].name).at("ranks").size(), 8u);
   EXPECT_EQ(exported.json.at("world_size"), 8);
@@ -133,6 +135,24 @@ TEST(ExportTest, LaunchText) {
     }
     comments = line.rfind("# ", 0) == 0 ? comments + line.substr(1) : "";
   }
+}
+
+// 2D: the plan of one group, whose ranks DMPCollection maps to the others'.
+TEST(ExportTest, ReplicasArePlannedForOneGroup) {
+  const Model model = DataModel("mlperf_dlrm_dcnv2");
+  Recipe recipe = DefaultRecipe();
+  EXPECT_FALSE(Export(model, recipe, "16xh100").json.contains("sharding_group_size"));
+  recipe.replicas = 2;
+  recipe.replica_sync_steps = 7;
+  const Exported exported = Export(model, recipe, "16xh100");
+  CheckCoverage(exported, model, 8, 4);
+  EXPECT_EQ(exported.json.at("world_size"), 16);
+  EXPECT_EQ(exported.json.at("local_world_size"), 4) << "four neighbours' places of a node";
+  EXPECT_EQ(exported.json.at("sharding_group_size"), 8);
+  EXPECT_EQ(exported.json.at("use_inter_host_allreduce"), false);
+  EXPECT_EQ(exported.json.at("sync_every_steps"), 7);
+  recipe.replica_layout = ReplicaLayout::kContiguous;
+  EXPECT_EQ(Export(model, recipe, "16xh100").json.at("use_inter_host_allreduce"), true);
 }
 
 }  // namespace

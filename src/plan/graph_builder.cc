@@ -14,6 +14,20 @@ int64_t Whole(double size) { return std::llround(std::clamp(size, 1.0, 1e15)); }
 
 }  // namespace
 
+double NarrowParameters(const Model& model, const Recipe& recipe) {
+  double narrow = 0;
+  for (const Block& block : model.blocks) {
+    if (SizeOf(recipe.GemmOf(block.name)) < Bytes(4)) narrow += BlockParameters(model, block);
+  }
+  return narrow;
+}
+
+Bytes GemmWeightBytes(const Model& model, const Recipe& recipe) {
+  Bytes bytes;
+  for (const Block& block : model.blocks) bytes += BlockParameters(model, block) * SizeOf(recipe.GemmOf(block.name));
+  return bytes;
+}
+
 int GraphBuilder::Add(std::string name, Category category, Stream stream, const Estimate& estimate,
                       std::vector<int> after) {
   Task task;
@@ -40,7 +54,7 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
   shape.k = Whole(k);
   shape.batch = Whole(batch);
   shape.layout = layout;
-  const DType format = NativeGemmFormat(recipe.gemm, recipe.activation, chip);
+  const DType format = NativeGemmFormat(gemm, recipe.activation, chip);
   shape.compute = format;
   // Narrow formats are quantised on the way in; the output is an activation.
   const bool narrow = SizeOf(format) < SizeOf(recipe.activation);
@@ -53,7 +67,7 @@ int GraphBuilder::Gemm(const std::string& name, double m, double n, double k, Ge
 }
 
 Estimate GraphBuilder::PriceGemm(const GemmShape& shape) const {
-  const GemmMemo::key_type key(shape.m, shape.n, shape.k, shape.batch, shape.layout, shape.epilogue);
+  const GemmMemo::key_type key(shape.m, shape.n, shape.k, shape.batch, shape.layout, shape.epilogue, shape.compute);
   if (memo_ != nullptr) {
     if (const auto found = memo_->find(key); found != memo_->end()) return found->second;
   }

@@ -10,6 +10,7 @@
 #include "cost/embedding.h"
 #include "cost/gemm.h"
 #include "cost/memory_bound.h"
+#include "plan/collective_scopes.h"
 #include "plan/shard_cost.h"
 #include "plan/step_graph.h"
 
@@ -21,7 +22,12 @@ DType NativeGemmFormat(DType wanted, DType fallback, const Accelerator& chip);
 
 // Products priced already under one recipe on one cluster: a placement search builds the same dense layers thousands of
 // times. The key holds what differs between products of one recipe.
-using GemmMemo = std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, GemmLayout, GemmEpilogue>, Estimate>;
+using GemmMemo = std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, GemmLayout, GemmEpilogue, DType>, Estimate>;
+
+// Dense parameters whose products read a format narrower than their fp32 weights, and what all weights take in the
+// formats that products read.
+double NarrowParameters(const Model& model, const Recipe& recipe);
+Bytes GemmWeightBytes(const Model& model, const Recipe& recipe);
 
 // Appends priced tasks; shared by the lowering of dense blocks, sequence blocks and embeddings. Not part of the API.
 class GraphBuilder {
@@ -33,6 +39,7 @@ class GraphBuilder {
         cluster(c),
         chip(c.accelerator),
         local_batch(static_cast<double>(r.GlobalBatch(c.devices)) / c.devices),
+        gemm(r.gemm),
         memo_(memo) {}
 
   const Model& model;
@@ -40,6 +47,7 @@ class GraphBuilder {
   const Cluster& cluster;
   const Accelerator& chip;
   const double local_batch;  // samples of one device
+  DType gemm;                // asked for in the products of the block that is being lowered
   StepGraph graph;
 
   // Each returns the new task's index. `after` empty: the previous task of the same chain is up to the caller.
@@ -91,13 +99,16 @@ struct EmbeddingWork {
   double local_unique_elements = 0;    // with dedup: distinct rows x dim of the local batch
   double kernels = 1;                  // lookup launches of the busiest rank
   double host_row_bytes = 0;  // rows and state that the busiest device's cache misses, one way over its host link
+  Estimate host_find;         // of those rows: the indices of host tables sorted once more
   double input_bytes = 0;     // indices, dense features and labels copied from the host
+  // With replicas: rows and state of the sharded tables on the fullest device.
+  double sync_row_bytes = 0, sync_state_bytes = 0;
 };
 EmbeddingWork MeasureEmbeddings(const GraphBuilder& builder, const Placement& placement, RankBalance balance);
-// The same with the shards that `pricer` has priced already.
+// The same with the shards that `pricer`, of one sharding group, has priced already.
 EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement, RankBalance balance);
 // BuildStepGraph with embedding work that is known.
-StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
-                         StepPart part = StepPart::kWhole, GemmMemo* memo = nullptr);
+StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const CollectiveScopes& scopes,
+                         const EmbeddingWork& work, StepPart part = StepPart::kWhole, GemmMemo* memo = nullptr);
 
 }  // namespace portolan

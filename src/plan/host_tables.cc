@@ -49,12 +49,32 @@ double SumMissedShare(double lookups, double rows, double exponent, double held)
   return missed + hit > 0 ? missed / (missed + hit) : 0;
 }
 
+double RecencyMissedShare(double lookups, double rows, double exponent, double held) {
+  // The draws that fill the cache.
+  double low = held, high = held;
+  while (high < 1e18 && ExpectedUniqueRows(high, rows, exponent) < held) {
+    low = high;
+    high *= 4;
+  }
+  while (high / low > 1 + 1e-6) {
+    const double middle = std::sqrt(low * high);
+    (ExpectedUniqueRows(middle, rows, exponent) < held ? low : high) = middle;
+  }
+  const double before = ExpectedUniqueRows(high, rows, exponent);
+  const double missed = ExpectedUniqueRows(high + lookups, rows, exponent) - before;
+  return std::clamp(missed / ExpectedUniqueRows(lookups, rows, exponent), 0.0, 1.0);
+}
+
 }  // namespace
 
+Bytes RowStateBytes(const Model& model, const Recipe& recipe, size_t table) {
+  return EmbeddingStateBytesPerRow(recipe.embedding_optimizer.value_or(model.embedding_optimizer),
+                                   model.tables[table].dim, recipe.embedding_state);
+}
+
 Bytes RowAndStateBytes(const Model& model, const Recipe& recipe, size_t table) {
-  const int64_t dim = model.tables[table].dim;
-  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
-  return static_cast<double>(dim) * SizeOf(recipe.embedding_row) + EmbeddingStateBytesPerRow(optimizer, dim);
+  return static_cast<double>(model.tables[table].dim) * SizeOf(recipe.embedding_row) +
+         RowStateBytes(model, recipe, table);
 }
 
 bool InHostMemory(const Model& model, const Recipe& recipe, size_t table) {
@@ -82,20 +102,25 @@ double DeviceRows(const Model& model, const Recipe& recipe, size_t table) {
   return InHostMemory(model, recipe, table) ? std::ceil(rows * recipe.host_cache_fraction) : rows;
 }
 
-double MissedShare(double lookups, double rows, double zipf_exponent, double held) {
+double MissedShare(double lookups, double rows, double zipf_exponent, double held, HostCachePolicy policy) {
   if (lookups <= 0 || rows <= 0 || held >= rows) return 0;
   if (held <= 0) return 1;
   if (zipf_exponent <= 0) return 1 - held / rows;
   // The placement search asks the same again and again.
   struct Answer {
     double lookups = -1, rows = -1, exponent = -1, held = -1, share = 0;
+    HostCachePolicy policy = HostCachePolicy::kLfu;
   };
   constexpr size_t kRemembered = 1024;
   thread_local std::vector<Answer> answers(kRemembered);
   const std::hash<double> hash;
   Answer& answer = answers[(hash(lookups) * 31 + hash(rows) * 7 + hash(zipf_exponent) * 3 + hash(held)) % kRemembered];
-  if (answer.lookups != lookups || answer.rows != rows || answer.exponent != zipf_exponent || answer.held != held) {
-    answer = {lookups, rows, zipf_exponent, held, SumMissedShare(lookups, rows, zipf_exponent, held)};
+  if (answer.lookups != lookups || answer.rows != rows || answer.exponent != zipf_exponent || answer.held != held ||
+      answer.policy != policy) {
+    double share = SumMissedShare(lookups, rows, zipf_exponent, held);
+    if (policy == HostCachePolicy::kLru)
+      share = std::max(share, RecencyMissedShare(lookups, rows, zipf_exponent, held));
+    answer = {lookups, rows, zipf_exponent, held, share, policy};
   }
   return answer.share;
 }
@@ -107,8 +132,8 @@ double MissedRows(const Model& model, const Recipe& recipe, size_t table, double
   double missed = 0;
   for (const Feature& feature : model.features) {
     if (static_cast<size_t>(feature.table) != table) continue;
-    missed +=
-        model.UniqueRows(feature, samples) * MissedShare(samples * feature.lookups, rows, feature.zipf_exponent, held);
+    missed += model.UniqueRows(feature, samples) *
+              MissedShare(samples * feature.lookups, rows, feature.zipf_exponent, held, recipe.host_cache);
   }
   return std::min(missed, rows - held);
 }

@@ -71,6 +71,53 @@ TEST(HostTablesTest, LawsOfTheMissedShare) {
   EXPECT_LT(MissedShare(1e6, 1e9, 1.2, 1e8), MissedShare(1e6, 1e9, 0.8, 1e8)) << "skew helps";
 }
 
+// A row that the cache of most recently used rows lacks was in none of the last t draws, t draws filling it: against
+// the sum over single rows, with t found by that sum.
+TEST(HostTablesTest, RecencyAgainstTheExactSum) {
+  for (const double exponent : {0.7, 1.05}) {
+    const int rows = 20000;
+    std::vector<double> p;
+    double normaliser = 0;
+    for (int i = 1; i <= rows; ++i) p.push_back(std::pow(i, -exponent));
+    for (const double weight : p) normaliser += weight;
+    for (double& weight : p) weight /= normaliser;
+    const auto distinct = [&p](double draws) {
+      double sum = 0;
+      for (const double one : p) sum -= std::expm1(draws * std::log1p(-one));
+      return sum;
+    };
+    for (const double lookups : {100.0, 1e4}) {
+      for (const double held : {2000.0, 10000.0}) {
+        double t = 1, most = 1e9;
+        while (most / t > 1.001) {
+          const double middle = std::sqrt(t * most);
+          (distinct(middle) < held ? t : most) = middle;
+        }
+        double missed = 0;
+        for (const double one : p) {
+          const double log_untouched = std::log1p(-one);
+          missed += -std::expm1(lookups * log_untouched) * std::exp(t * log_untouched);
+        }
+        EXPECT_NEAR(MissedShare(lookups, rows, exponent, held, HostCachePolicy::kLru), missed / distinct(lookups), 0.02)
+            << exponent << " " << lookups << " " << held;
+      }
+    }
+  }
+}
+
+TEST(HostTablesTest, RecencyNeverBeatsFrequency) {
+  for (const double exponent : {0.5, 1.0, 1.3}) {
+    double last = 1;
+    for (double held = 1e5; held <= 1e9; held *= 3) {
+      const double recent = MissedShare(1e5, 1e9, exponent, held, HostCachePolicy::kLru);
+      EXPECT_GE(recent, MissedShare(1e5, 1e9, exponent, held)) << exponent << " " << held;
+      EXPECT_LE(recent, last + 1e-6) << "more held, fewer missed";
+      last = recent;
+    }
+  }
+  EXPECT_NEAR(MissedShare(1e5, 1e9, 0, 2.5e8, HostCachePolicy::kLru), 0.75, 1e-9) << "uniform: the same";
+}
+
 // A table without skew on eight devices, a tenth cached: of 81,920 lookups all but a few rows are distinct and 90 % of
 // them miss. A device owns an eighth: 81,920 x 0.9 / 8 x 256 B = 2.36 MB each way.
 TEST(HostTablesTest, HandSumOfTheLink) {

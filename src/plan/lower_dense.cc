@@ -260,10 +260,12 @@ struct Backward {
 }  // namespace
 
 int LowerForward(GraphBuilder& builder, const Block& block, std::vector<int> after, double* saved_bytes) {
+  builder.gemm = builder.recipe.GemmOf(block.name);
   return std::visit(Forward{builder, block, std::move(after), saved_bytes}, block.body);
 }
 
 int LowerBackward(GraphBuilder& builder, const Block& block, std::vector<int> after, InputGradient input_gradient) {
+  builder.gemm = builder.recipe.GemmOf(block.name);
   return std::visit(Backward{builder, block, std::move(after), input_gradient}, block.body);
 }
 

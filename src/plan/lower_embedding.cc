@@ -9,12 +9,13 @@ namespace {
 
 // What the shards of one rank add up to.
 struct RankCost {
-  Estimate forward, sort, update;
+  Estimate forward, sort, update, host_find;
   double sent_elements = 0;
   double unpooled_elements = 0;
   double reduced_elements = 0;
   double tables = 0;
   double host_row_bytes = 0;
+  double sync_row_bytes = 0, sync_state_bytes = 0;
 };
 
 void Accumulate(Estimate& total, const Estimate& part, double factor) {
@@ -27,11 +28,14 @@ void Accumulate(RankCost& total, const RankCost& part, double factor) {
   Accumulate(total.forward, part.forward, factor);
   Accumulate(total.sort, part.sort, factor);
   Accumulate(total.update, part.update, factor);
+  Accumulate(total.host_find, part.host_find, factor);
   total.sent_elements += factor * part.sent_elements;
   total.unpooled_elements += factor * part.unpooled_elements;
   total.reduced_elements += factor * part.reduced_elements;
   total.tables += factor * part.tables;
   total.host_row_bytes += factor * part.host_row_bytes;
+  total.sync_row_bytes += factor * part.sync_row_bytes;
+  total.sync_state_bytes += factor * part.sync_state_bytes;
 }
 
 // The ranks meet at the exchange after each phase, so that each phase waits for the rank with the most to do in it.
@@ -39,11 +43,33 @@ void TakeLargest(RankCost& largest, const RankCost& rank) {
   if (rank.forward.total > largest.forward.total) largest.forward = rank.forward;
   if (rank.sort.total > largest.sort.total) largest.sort = rank.sort;
   if (rank.update.total > largest.update.total) largest.update = rank.update;
+  if (rank.host_find.total > largest.host_find.total) largest.host_find = rank.host_find;
   largest.sent_elements = std::max(largest.sent_elements, rank.sent_elements);
   largest.unpooled_elements = std::max(largest.unpooled_elements, rank.unpooled_elements);
   largest.reduced_elements = std::max(largest.reduced_elements, rank.reduced_elements);
   largest.tables = std::max(largest.tables, rank.tables);
   largest.host_row_bytes = std::max(largest.host_row_bytes, rank.host_row_bytes);
+  largest.sync_row_bytes = std::max(largest.sync_row_bytes, rank.sync_row_bytes);
+  largest.sync_state_bytes = std::max(largest.sync_state_bytes, rank.sync_state_bytes);
+}
+
+// Copies of the sharded tables, looked up in this step or not, are averaged.
+void AddReplicas(const ShardPricer& pricer, const Placement& placement, std::vector<RankCost>* ranks) {
+  if (pricer.recipe().replicas == 1) return;
+  const Model& model = pricer.model();
+  for (size_t t = 0; t < model.tables.size(); ++t) {
+    const TablePlacement& place = placement.tables[t];
+    if (place.sharding == Sharding::kDataParallel) continue;
+    const size_t shards = place.ranks.empty() ? ranks->size() : place.ranks.size();
+    const double share = model.tables[t].rows / static_cast<double>(shards);
+    const double state = share * RowStateBytes(model, pricer.recipe(), t).value;
+    const double rows = share * RowAndStateBytes(model, pricer.recipe(), t).value - state;
+    for (size_t s = 0; s < shards; ++s) {
+      RankCost& rank = (*ranks)[place.ranks.empty() ? s : static_cast<size_t>(place.ranks[s])];
+      rank.sync_row_bytes += rows;
+      rank.sync_state_bytes += state;
+    }
+  }
 }
 
 }  // namespace
@@ -98,10 +124,13 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
       sum.reduced_elements += cost.reduced_elements;
       sum.tables += 1;
       // The hottest rows are cached: every shard misses alike.
+      if (missed_bytes <= 0) continue;
       sum.host_row_bytes += missed_bytes / static_cast<double>(shard_count);
+      Accumulate(sum.host_find, cost.sort, factor);
     }
   }
 
+  AddReplicas(pricer, placement, &ranks);
   RankCost waited;
   for (const RankCost& rank : ranks) {
     if (balance == RankBalance::kMean) {
@@ -128,6 +157,13 @@ EmbeddingWork MeasureEmbeddings(ShardPricer& pricer, const Placement& placement,
   work.node_reduce_elements = waited.reduced_elements;
   work.owner_unpooled_elements = waited.unpooled_elements;
   work.host_row_bytes = waited.host_row_bytes;
+  work.host_find = waited.host_find;
+  if (work.host_row_bytes > 0) {
+    work.host_find.launch = sort_launch;
+    work.host_find.total += sort_launch;
+  }
+  work.sync_row_bytes = waited.sync_row_bytes;
+  work.sync_state_bytes = waited.sync_state_bytes;
   const double local_batch = static_cast<double>(recipe.GlobalBatch(devices)) / devices;
   work.input_bytes += local_batch * (model.DenseElements() + 1) * 4;
   return work;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 
 #include "plan/graph_builder.h"
 #include "plan/test_inputs.h"
@@ -169,6 +170,46 @@ TEST(LoweringTest, AnAbsurdBatchIsStillAnAnswer) {
   const StepEstimate estimate = EstimateOrFail(DataModel("mlperf_dlrmv4_hstu"), recipe, TestCluster("8xh100"));
   EXPECT_TRUE(std::isfinite(estimate.step.value));
   EXPECT_GT(estimate.step, Seconds(1e3));
+}
+
+// Only the named block's products are priced in its format, forward and backward; all blocks named are the whole model.
+TEST(LoweringTest, FormatsOfSingleBlocks) {
+  const Model model = ModelFromText(
+      "model: m\ndense_features: 4096\nblocks:\n"
+      "  - {name: a, type: mlp, input: dense, widths: [4096, 4096]}\n"
+      "  - {name: b, type: mlp, input: a, widths: [4096]}\n");
+  Recipe recipe = LoweringRecipe(Fusion::kFull);
+  recipe.local_batch = 8192;
+  const auto totals = [&] {
+    std::map<std::string, double> total;
+    for (const Task& task : GraphOf(model, recipe).tasks) {
+      if (task.category == Category::kGemm) total[task.name] = task.estimate.total.value;
+    }
+    return total;
+  };
+  const auto wide = totals();
+  recipe.gemm_by_block = {{"b", DType::kFp8E4m3}};
+  const auto mixed = totals();
+  recipe.gemm_by_block["a"] = DType::kFp8E4m3;
+  const auto both = totals();
+  recipe.gemm_by_block.clear();
+  recipe.gemm = DType::kFp8E4m3;
+  const auto narrow = totals();
+  for (const char* name : {"a.0", "a.1", "a.1.dgrad", "a.0.wgrad", "a.1.wgrad"}) {
+    EXPECT_EQ(mixed.at(name), wide.at(name)) << name;
+    EXPECT_NE(narrow.at(name), wide.at(name)) << name;
+  }
+  for (const char* name : {"b.0", "b.0.dgrad", "b.0.wgrad"}) EXPECT_EQ(mixed.at(name), narrow.at(name)) << name;
+  EXPECT_EQ(both, narrow);
+}
+
+TEST(LoweringTest, UnknownBlocksAreNamed) {
+  Recipe recipe = LoweringRecipe(Fusion::kFull);
+  recipe.gemm_by_block["bottm"] = DType::kFp8E4m3;
+  const Result<StepEstimate> estimate = EstimateStep(DataModel("rm2"), recipe, TestCluster("h100"));
+  ASSERT_FALSE(estimate);
+  EXPECT_EQ(estimate.error().message,
+            "recipe 'default': precision.gemm_by_block: model 'rm2' has no block 'bottm'; did you mean 'bottom'?");
 }
 
 }  // namespace

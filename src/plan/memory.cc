@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "plan/graph_builder.h"
 #include "plan/host_tables.h"
 
 namespace portolan {
@@ -20,9 +21,10 @@ DenseMemory DenseMemoryOf(const Model& model, const Recipe& recipe, const Cluste
   const double share = recipe.dense_parallelism == DenseParallelism::kReplicated ? 1.0 : 1.0 / cluster.devices;
   const double weights = recipe.dense_parallelism == DenseParallelism::kFullySharded ? share : 1.0;
   DenseMemory memory;
-  memory.parameters = Bytes(parameters * (4 * weights + (SizeOf(recipe.gemm) < Bytes(4) ? 2 : 0)));
+  memory.parameters = Bytes(parameters * 4 * weights + 2 * NarrowParameters(model, recipe));
   memory.gradients = parameters * weights * SizeOf(recipe.dense_gradient_comm);
-  memory.state = share * DenseOptimizerStateBytes(recipe.dense_optimizer.value_or(model.dense_optimizer), parameters);
+  memory.state = share * DenseOptimizerStateBytes(recipe.dense_optimizer.value_or(model.dense_optimizer), parameters,
+                                                  recipe.dense_state);
   return memory;
 }
 
@@ -40,7 +42,7 @@ HotRowMemory HotRowMemoryOf(const Model& model, const Recipe& recipe) {
   const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
   const double count = std::min(static_cast<double>(recipe.hot_rows), all);
   return {count * static_cast<double>(dim) * SizeOf(recipe.embedding_row),
-          count * EmbeddingStateBytesPerRow(optimizer, dim)};
+          count * EmbeddingStateBytesPerRow(optimizer, dim, recipe.embedding_state)};
 }
 
 // Whole tables and their state on the node that holds most of them; a shard's home is the node of its rank.
@@ -122,10 +124,14 @@ std::string MemoryEstimate::WhatWouldFit(const Cluster& cluster) const {
                         "(dense_parallelism) or reserve less",
                         (fixed - tables - table_state).value * 1e-9);
     }
-    text += fmt::format(
-        "; tables and their state alone need about {:.0f} such devices, narrower rows, or "
-        "the largest tables in host memory (embedding.host_tables_min_bytes)",
-        std::ceil(sharded / room));
+    const char* host = "fewer rows";
+    if (sharded / cluster.nodes() <= host_capacity.value) {
+      host = "the largest tables in host memory (embedding.host_tables_min_bytes)";
+    } else if (host_capacity > Bytes(0)) {
+      host = "fewer rows: the nodes' host memory does not hold them either";
+    }
+    text += fmt::format("; tables and their state alone need about {:.0f} such devices, narrower rows, or {}",
+                        std::ceil(sharded / room), host);
   }
   return text;
 }

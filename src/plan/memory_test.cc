@@ -45,6 +45,21 @@ TEST(MemoryTest, HandSumsOfOneDevice) {
   EXPECT_EQ(memory.WhatWouldFit(TestCluster("h100")), "");
 }
 
+// Narrow states: two bytes a value; the narrow copy of the weights is that of the blocks that multiply narrow.
+TEST(MemoryTest, NarrowStatesAndFormatsOfSingleBlocks) {
+  Recipe recipe = SmallRecipe();
+  recipe.embedding_state = DType::kBf16;
+  recipe.dense_state = DType::kFp16;
+  const double parameters = 101 * 200 + 201 * 50;
+  MemoryEstimate memory = EstimateOrFail(SmallModel(), recipe, TestCluster("h100")).memory;
+  EXPECT_DOUBLE_EQ(memory.table_state.value, 1000 * 2);
+  EXPECT_DOUBLE_EQ(memory.dense_state.value, parameters * 4);
+  EXPECT_DOUBLE_EQ(memory.tables.value, 1000 * 100 * 4);
+  recipe.gemm_by_block["top"] = DType::kTf32;
+  memory = EstimateOrFail(SmallModel(), recipe, TestCluster("h100")).memory;
+  EXPECT_DOUBLE_EQ(memory.dense_parameters.value, parameters * 4);
+}
+
 TEST(MemoryTest, RecomputationKeepsTheOutputsOnly) {
   Recipe recipe = SmallRecipe();
   recipe.recompute = Recompute::kAll;

@@ -122,7 +122,6 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
   const int devices = cluster.devices;
   const std::vector<double> lookups = LookupsPerTable(model);
   const std::vector<double> outputs = OutputsPerTable(model);
-  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
   const double row_bytes = SizeOf(recipe.embedding_row).value;
   const double weight = ExchangeWeight(model, recipe, cluster);
 
@@ -131,7 +130,7 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
     const Table& table = model.tables[t];
     const double rows = DeviceRows(model, recipe, t);
     weight_bytes[t] = rows * static_cast<double>(table.dim) * row_bytes;
-    state_bytes[t] = rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
+    state_bytes[t] = rows * RowStateBytes(model, recipe, t).value;
   }
 
   Placement placement;
@@ -247,7 +246,6 @@ Placement PlaceTables(const Model& model, const Recipe& recipe, const Cluster& c
 }
 
 void SumRankLoads(const Model& model, const Recipe& recipe, Placement* placement) {
-  const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(model.embedding_optimizer);
   std::fill(placement->ranks.begin(), placement->ranks.end(), RankLoad{});
   for (size_t t = 0; t < model.tables.size(); ++t) {
     const Table& table = model.tables[t];
@@ -255,7 +253,7 @@ void SumRankLoads(const Model& model, const Recipe& recipe, Placement* placement
     const double parts = place.sharding == Sharding::kDataParallel ? 1.0 : place.row_shards * place.column_shards;
     const double rows = DeviceRows(model, recipe, t);
     const double weight_bytes = rows * static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value;
-    const double state_bytes = rows * EmbeddingStateBytesPerRow(optimizer, table.dim).value;
+    const double state_bytes = rows * RowStateBytes(model, recipe, t).value;
     const auto add = [&](RankLoad& rank) {
       rank.table_bytes += weight_bytes / parts;
       rank.state_bytes += state_bytes / parts;

@@ -44,9 +44,15 @@ using Options = std::vector<std::vector<BoundOption>>;  // by table
 class Bound {
  public:
   Bound(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants)
-      : pricer_(model, recipe, cluster, constants), devices_(cluster.devices) {
-    const Placement greedy = PlaceTables(model, pricer_.recipe(), cluster, pricer_.FreeForTables());
+      : pricer_(model, recipe, cluster, constants), devices_(pricer_.cluster().devices) {
+    const Placement greedy = PlaceTables(model, pricer_.recipe(), pricer_.cluster(), pricer_.FreeForTables());
     fixed_ = pricer_.Measure(greedy);
+    // Copies are averaged on all devices at once: at least a device's mean share of the tables, however they are dealt.
+    const EmbeddingWork mean = MeasureEmbeddings(pricer_.shards(), greedy, RankBalance::kMean);
+    fixed_.sync_row_bytes = mean.sync_row_bytes;
+    fixed_.sync_state_bytes = mean.sync_state_bytes;
+    fixed_.host_row_bytes = mean.host_row_bytes;  // shards miss alike: the mean is that of any placement
+    fixed_.host_find = {};
     problem_ = MakeBoundProblem(pricer_, greedy);
   }
 

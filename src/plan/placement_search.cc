@@ -20,6 +20,9 @@ constexpr size_t kParts = kLoadParts, kMemory = kMemoryLoad;
 // room and little time must leave room on every rank for those that take time.
 constexpr double kMemoryWeight = 0.1;
 
+// Of all ranks' memory: what tables may take together for the limit of one rank to be kept.
+constexpr double kDealable = 0.97;
+
 // A table may be split when its whole shard has at least this share of a rank's mean load in some part.
 constexpr size_t kManyTables = 100;  // above it only hot tables are split
 constexpr double kHotShare = 0.15;
@@ -51,14 +54,20 @@ bool InFamily(const Option& option, Family family) {
 
 class Search : private PlacementMoves {
  public:
-  Search(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights, Bytes memory)
+  Search(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights, Bytes memory,
+         SearchSplits splits)
       : PlacementMoves(pricer.cluster().devices, memory),
         pricer_(pricer),
         weights_(weights),
+        splits_(splits),
         per_node_(std::min(devices_, pricer.cluster().devices_per_node)) {
+    // A start that does not fit may be made to, unless all tables together leave no room to deal them.
+    double all = 0, fullest = 0;
     for (const RankLoad& rank : start.ranks) {
-      memory_ = std::max(memory_, rank.table_bytes + rank.state_bytes);
+      all += rank.table_bytes + rank.state_bytes;
+      fullest = std::max(fullest, rank.table_bytes + rank.state_bytes);
     }
+    if (all > kDealable * memory_ * devices_) memory_ = std::max(memory_, fullest);
     double kernels = 0;
     for (size_t t = 0; t < start.tables.size(); ++t) {
       const TablePlacement& place = start.tables[t];
@@ -225,9 +234,7 @@ class Search : private PlacementMoves {
 
   Option MakeOption(size_t t, const TableSplit& split) {
     const ShardCost& cost = pricer_.Price(t, split);
-    const Table& table = pricer_.model().tables[t];
     const Recipe& recipe = pricer_.recipe();
-    const EmbeddingOptimizer optimizer = recipe.embedding_optimizer.value_or(pricer_.model().embedding_optimizer);
     Option option;
     option.split = split;
     option.on_nodes = split.sharding == Sharding::kTableRow && split.row_shards % per_node_ == 0;
@@ -236,10 +243,8 @@ class Search : private PlacementMoves {
     option.first = Weighted(cost, cost.first_factor);
     option.other = Weighted(cost, cost.other_factor);
     option.received = weights_.exchanged_element * cost.received_elements;
-    option.bytes = DeviceRows(pricer_.model(), recipe, t) *
-                   (static_cast<double>(table.dim) * SizeOf(recipe.embedding_row).value +
-                    EmbeddingStateBytesPerRow(optimizer, table.dim).value) /
-                   split.shards();
+    option.bytes =
+        DeviceRows(pricer_.model(), recipe, t) * RowAndStateBytes(pricer_.model(), recipe, t).value / split.shards();
     option.first[kMemory] = option.other[kMemory] = byte_weight_ * option.bytes;
     return option;
   }
@@ -291,7 +296,7 @@ class Search : private PlacementMoves {
       for (const TableSplit& other :
            SplitOptions(pricer_.model(), pricer_.recipe(), pricer_.cluster(), open.table, place)) {
         if (!(other < now.split) && !(now.split < other)) continue;
-        if (other.sharding != Sharding::kTableRow && other.shards() > most) continue;
+        if (other.sharding == Sharding::kTableRow ? splits_ == SearchSplits::kFlat : other.shards() > most) continue;
         open.options.push_back(MakeOption(open.table, other));
       }
     }
@@ -301,6 +306,7 @@ class Search : private PlacementMoves {
 
   ShardPricer& pricer_;
   const PlacementWeights weights_;
+  const SearchSplits splits_;
   const int per_node_;
   double byte_weight_ = 0;
 };
@@ -308,14 +314,14 @@ class Search : private PlacementMoves {
 }  // namespace
 
 std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights,
-                                        Bytes memory_per_device, SearchStarts starts) {
+                                        Bytes memory_per_device, SearchStarts starts, SearchSplits splits) {
   std::vector<Placement> found;
   const auto keep = [&](const Search& search) {
     found.push_back(start);
     search.Write(found.back());
     SumRankLoads(pricer.model(), pricer.recipe(), &found.back());
   };
-  Search here(pricer, start, weights, memory_per_device);
+  Search here(pricer, start, weights, memory_per_device, splits);
   here.Run();
   if (starts != SearchStarts::kAfresh) here.Repack();
   keep(here);
@@ -323,9 +329,9 @@ std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& st
   std::vector<Family> families = {Family::kAny};
   if (starts == SearchStarts::kAllFamilies) families = {Family::kAny, Family::kRows, Family::kColumns, Family::kNodes};
   for (const Family family : families) {
-    if (family == Family::kNodes && pricer.cluster().nodes() == 1) continue;
+    if (family == Family::kNodes && (pricer.cluster().nodes() == 1 || splits == SearchSplits::kFlat)) continue;
     for (const double share : kStartShares) {
-      Search search(pricer, start, weights, memory_per_device);
+      Search search(pricer, start, weights, memory_per_device, splits);
       search.Restart(share, family);
       search.Run();
       keep(search);

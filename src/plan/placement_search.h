@@ -18,13 +18,15 @@ struct PlacementWeights {
 
 // Lowers weighted slowest forward + slowest sort + slowest update + exchange(max over ranks of sent, received) +
 // slowest node reduction by local search: other splits of the hot tables, moves of shards, swaps with those of the
-// fullest rank. Maxima are taken as p-norms over the ranks (SmoothLoads). Ranks stay below `memory_per_device`, or the
-// fullest rank of the start. With kHere, returns the optimum reached from `start`, where the shards of the fullest and
-// of random other ranks were dealt anew many times; with kAfresh those reached from `start` and from all tables dealt
-// afresh in larger and larger shards. Deterministic.
+// fullest rank. Maxima are taken as p-norms over the ranks (SmoothLoads). Ranks stay below `memory_per_device`
+// (or, where the tables together leave no room for that, the fullest rank of the start). With kHere, returns the
+// optimum reached from `start`, where the shards of the fullest and of random other ranks were dealt anew many times;
+// with kAfresh those reached from `start` and from all tables dealt afresh in larger and larger shards. Deterministic.
 // kAllFamilies: both, and afresh by rows, by columns and over nodes alone.
 enum class SearchStarts { kHere, kAfresh, kAllFamilies };
+// kFlat: none that is first reduced inside nodes, so that the exchange is one collective, not three.
+enum class SearchSplits { kAll, kFlat };
 std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights,
-                                        Bytes memory_per_device, SearchStarts starts);
+                                        Bytes memory_per_device, SearchStarts starts, SearchSplits splits);
 
 }  // namespace portolan

@@ -59,7 +59,7 @@ void AddOldMachine(OldMachine* old, LedgerEntry* entry) {
 
 bool PlacesTablesAlike(const Recipe& a, const Recipe& b) {
   return a.sharding == b.sharding && a.balance == b.balance && a.data_parallel_max == b.data_parallel_max &&
-         a.tables.size() == b.tables.size() &&
+         a.replicas == b.replicas && a.replica_layout == b.replica_layout && a.tables.size() == b.tables.size() &&
          std::equal(a.tables.begin(), a.tables.end(), b.tables.begin(), [](const auto& x, const auto& y) {
            return x.first == y.first && x.second.sharding == y.second.sharding && x.second.shards == y.second.shards;
          });

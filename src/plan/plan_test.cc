@@ -1,5 +1,8 @@
 #include "plan/plan.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "plan/test_inputs.h"
 
 namespace portolan {
@@ -71,6 +74,39 @@ TEST(PlanTest, PublishedModelsBothWays) {
       EXPECT_TRUE(plan.on_from.memory.Fits());
       EXPECT_EQ(plan.baseline.global_batch, plan.codesigned.estimate.global_batch);
     }
+  }
+}
+
+// Every other shipped model, one way each, and chips of other generations.
+TEST(PlanTest, LawsOnTheOtherModels) {
+  constexpr std::pair<const char*, const char*> kMoves[] = {
+      {"8xb200", "8xmi350x"}, {"8xmi350x", "8xb200"}, {"8xh100", "8xmi300x"}, {"8xmi300x", "8xh100"}};
+  std::vector<std::string> ids;
+  for (const auto& entry : std::filesystem::directory_iterator("data/models")) {
+    const std::string id = entry.path().stem().string();
+    if (std::find(std::begin(kModels), std::end(kModels), id) == std::end(kModels)) ids.push_back(id);
+  }
+  std::sort(ids.begin(), ids.end());
+  EXPECT_GE(ids.size(), 13u);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto& [from, to] = kMoves[i % std::size(kMoves)];
+    SCOPED_TRACE(ids[i] + " from " + from + " to " + to);
+    const Model model = DataModel(ids[i]);
+    CheckLaws(PlanOrFail(model, from, to, OptionsFor(model)), model, to);
+  }
+}
+
+// With everything allowed the laws hold too, and the recipe says what was used.
+TEST(PlanTest, LawsWithEverythingAllowed) {
+  for (const char* id : {"rm2", "nvidia_hstu_8l"}) {
+    SCOPED_TRACE(id);
+    const Model model = DataModel(id);
+    PlanOptions options = OptionsFor(model);
+    options.baseline = options.start;
+    for (const auto& rule : AllRules()) options.allow.insert(rule->name());
+    const Plan plan = PlanOrFail(model, "16xb200", "16xmi350x", options);
+    CheckLaws(plan, model, "16xmi350x");
+    EXPECT_GT(plan.speedup, 1);
   }
 }
 

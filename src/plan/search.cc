@@ -144,7 +144,7 @@ class Search {
   }
 
   // Makes an over-full recipe fit: first with settings that are allowed, then with tables in host memory, whose cache
-  // costs more than is priced, then with gradient accumulation too.
+  // is priced in a steady state that is reached late, then with gradient accumulation too.
   void RepairIfNeeded(State& state) {
     if (state.estimate.memory.Fits()) return;
     const State start = state;

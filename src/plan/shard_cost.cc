@@ -5,6 +5,7 @@
 
 #include "cost/embedding.h"
 #include "cost/memory_bound.h"
+#include "plan/host_tables.h"
 
 namespace portolan {
 namespace {
@@ -74,10 +75,7 @@ ShardPricer::ShardPricer(const Model& model, const Recipe& recipe, const Cluster
 void ShardPricer::FindHotRows() {
   std::vector<RowDemand> tables;
   for (size_t t = 0; t < demands_.size(); ++t) {
-    const double bytes =
-        model_.tables[t].rows * (static_cast<double>(model_.tables[t].dim) * SizeOf(recipe_.embedding_row) +
-                                 EmbeddingStateBytesPerRow(optimizer_, model_.tables[t].dim))
-                                    .value;
+    const double bytes = model_.tables[t].rows * RowAndStateBytes(model_, recipe_, t).value;
     const bool small = recipe_.sharding == Sharding::kAuto && bytes <= recipe_.data_parallel_max.value;
     const bool takes_part = !small && demands_[t].unpooled_lookups <= 0;
     tables.push_back({model_.tables[t].rows, takes_part ? demands_[t].lookups : 0.0, demands_[t].zipf_exponent});
@@ -146,6 +144,7 @@ void ShardPricer::AddHotRows(size_t table, TableWork* work) const {
   dense.optimizer = DenseFormOf(optimizer_);
   dense.parameters = hot.rows * static_cast<double>(dim);
   dense.gradient = recipe_.dense_gradient_comm;
+  dense.state = recipe_.embedding_state;
   AddKernel(work->hot_update, DenseOptimizerEstimate(dense, cluster_.accelerator));
   work->dense_gradient_elements += dense.parameters;
 }
@@ -175,6 +174,7 @@ ShardCost ShardPricer::Compute(size_t table, const TableSplit& split) const {
   shape.row = recipe_.embedding_row;
   shape.output = recipe_.embedding_output;
   shape.index = recipe_.index;
+  shape.state = recipe_.embedding_state;
 
   ShardCost cost;
   cost.forward = WithoutLaunch(EmbeddingForwardEstimate(shape, chip));
@@ -192,6 +192,7 @@ ShardCost ShardPricer::Compute(size_t table, const TableSplit& split) const {
     dense.optimizer = DenseFormOf(optimizer_);
     dense.parameters = shape_of_table.rows * static_cast<double>(shape_of_table.dim);
     dense.gradient = recipe_.dense_gradient_comm;
+    dense.state = recipe_.embedding_state;
     AddKernel(cost.update, DenseOptimizerEstimate(dense, chip));
     return cost;
   }

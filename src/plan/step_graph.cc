@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/collective_scopes.h"
 #include "plan/graph_builder.h"
 
 namespace portolan {
@@ -20,13 +21,9 @@ constexpr double kUnfusedOptimizerPasses = 20.0 / 7.0;
 
 class StepLowering {
  public:
-  StepLowering(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
+  StepLowering(const Model& model, const Recipe& recipe, const CollectiveScopes& scopes, const EmbeddingWork& work,
                StepPart part, GemmMemo* memo)
-      : b_(model, recipe, cluster, memo), embeddings_(work), part_(part) {
-    across_nodes_ = cluster;
-    across_nodes_.devices = cluster.nodes();
-    across_nodes_.devices_per_node = 1;
-  }
+      : b_(model, recipe, scopes.all(), memo), embeddings_(work), part_(part), scopes_(scopes) {}
 
   StepGraph Build() {
     FindEmbeddingDependence();
@@ -82,9 +79,9 @@ class StepLowering {
     CollectiveShape shape;
     shape.kind = CollectiveKind::kReduceScatter;
     shape.bytes = embeddings_.node_reduce_elements * SizeOf(element);
-    shape.devices = std::min(b_.cluster.devices, b_.cluster.devices_per_node);
+    shape.devices = scopes_.node().devices;
     shape.transport = CollectiveTransport::kDirectStores;
-    const Estimate stores = CollectiveEstimate(shape, b_.cluster);
+    const Estimate stores = CollectiveEstimate(shape, scopes_.node());
     const Seconds busy = kernel.total - kernel.launch;
     kernel.launch += stores.launch;
     kernel.communication = stores.communication;
@@ -94,33 +91,33 @@ class StepLowering {
 
   // Moves embedding outputs (or, backward, their gradients) between owners and samples.
   int Exchange(const std::string& name, double bytes, double reduced_bytes, std::vector<int> after) {
-    const Cluster& cluster = b_.cluster;
     if (reduced_bytes > 0) {
-      Cluster node = cluster;
-      node.devices = std::min(cluster.devices, cluster.devices_per_node);
       if (recipe().node_exchange == NodeExchange::kLibrary) {
         after = {Collective(name + ".node", Category::kSparseExchange, CollectiveKind::kReduceScatter, reduced_bytes,
-                            node, after)};
+                            scopes_.node(), after)};
       }
-      if (cluster.nodes() > 1) {
+      if (scopes_.group().nodes() > 1) {
         after = {Collective(name + ".nodes", Category::kSparseExchange, CollectiveKind::kAllToAll,
-                            reduced_bytes / node.devices, across_nodes_, after)};
+                            reduced_bytes / scopes_.node().devices, scopes_.across(), after)};
       }
     }
     if (bytes > 0) {
-      after = {Collective(name, Category::kSparseExchange, CollectiveKind::kAllToAll, bytes, cluster, after)};
+      after = {Collective(name, Category::kSparseExchange, CollectiveKind::kAllToAll, bytes, scopes_.group(), after)};
     }
     return after.empty() ? -1 : after.back();
   }
 
-  // Rows that the caches lack, over the host link while updated ones go back the other way, and into the cache. With
-  // the next batch's indices exchanged ahead (Recipe::pipeline) this step's copy is of the rows that the next step
-  // fills in (TorchRec PrefetchTrainPipelineSparseDist); else the step waits for its own.
+  // Rows that the caches lack: found by one more sort of the indices (FBGEMM deduplicates them before it probes its
+  // cache; the probe itself is a read a distinct row, small beside the sort), brought over the host link while updated
+  // ones go back the other way, and into the cache. With the next batch's indices exchanged ahead (Recipe::pipeline)
+  // this step's copy is of the rows that the next step fills in (TorchRec PrefetchTrainPipelineSparseDist); else the
+  // step waits for its own.
   int FetchHostRows(std::vector<int> indices) {
     const bool ahead = recipe().pipeline != Pipeline::kNone;
-    host_fetch_ =
-        b_.Add("host_rows_fetch", Category::kHostCopy, Stream::kHostCopy,
-               HostCopyEstimate({Bytes(embeddings_.host_row_bytes)}, b_.chip), ahead ? std::vector<int>{} : indices);
+    const int find = b_.Add("host_rows_find", Category::kEmbeddingForward, EmbeddingStream(), embeddings_.host_find,
+                            ahead ? std::vector<int>{} : indices);
+    host_fetch_ = b_.Add("host_rows_fetch", Category::kHostCopy, Stream::kHostCopy,
+                         HostCopyEstimate({Bytes(embeddings_.host_row_bytes)}, b_.chip), {find});
     Estimate fill;
     fill.launch = b_.chip.kernel_fixed;
     // Written into the cache, and what they displace read from it.
@@ -137,9 +134,9 @@ class StepLowering {
     ready_ = {copy};
     if (!HasEmbeddings()) return;
     std::vector<int> after = {copy};
-    if (b_.cluster.devices > 1 && embeddings_.index_exchange_bytes > 0) {
+    if (scopes_.group().devices > 1 && embeddings_.index_exchange_bytes > 0) {
       index_exchange_ = Collective("index_exchange", Category::kSparseExchange, CollectiveKind::kAllToAll,
-                                   embeddings_.index_exchange_bytes, b_.cluster, {copy});
+                                   embeddings_.index_exchange_bytes, scopes_.group(), {copy});
       after = {index_exchange_};
     }
     if (embeddings_.host_row_bytes > 0) after = {FetchHostRows(after)};
@@ -201,9 +198,9 @@ class StepLowering {
     const size_t count = model().blocks.size();
     forward_end_.assign(count, -1);
     b_.graph.saved_bytes_per_block.assign(count, 0.0);
-    if (b_.recipe.fusion != Fusion::kFull && SizeOf(recipe().gemm) < Bytes(4)) {
+    if (const double parameters = NarrowParameters(model(), recipe());
+        b_.recipe.fusion != Fusion::kFull && parameters > 0) {
       // Autocast: every weight is converted once a step.
-      const double parameters = DenseParameters(model());
       ready_[0] = b_.Pointwise("weight_cast", 4 * parameters, 2 * parameters, ready_);
     }
     for (size_t i = 0; i < count; ++i) {
@@ -343,7 +340,8 @@ class StepLowering {
     }
     if (recipe().dense_parallelism != DenseParallelism::kReplicated) shape.parameters /= b_.cluster.devices;
     shape.gradient = recipe().dense_gradient_comm;
-    shape.has_half_copy = recipe().fusion == Fusion::kFull && SizeOf(recipe().gemm) < Bytes(4);
+    shape.state = recipe().dense_state;
+    shape.has_half_copy = recipe().fusion == Fusion::kFull && NarrowParameters(model(), recipe()) > 0;
     Estimate estimate = DenseOptimizerEstimate(shape, b_.chip);
     if (recipe().fusion != Fusion::kFull) {
       // One kernel an operation over lists of tensors: about 20 fp32 passes against the 7 of a fused Adam.
@@ -355,9 +353,10 @@ class StepLowering {
     if (recipe().dense_parallelism != DenseParallelism::kReplicated && b_.cluster.devices > 1) {
       const double passes = recipe().dense_parallelism == DenseParallelism::kFullySharded ? 2 : 1;
       last = Collective("dense_gather", Category::kDenseCollective, CollectiveKind::kAllGather,
-                        passes * DenseParameters(model()) * SizeOf(recipe().gemm).value, b_.cluster, {optimizer});
+                        passes * GemmWeightBytes(model(), recipe()).value, b_.cluster, {optimizer});
     }
-    LinkSteps(last);
+    if (scopes_.copies().devices > 1 && embedding_backward_ >= 0) sync_ = SyncReplicas(last);
+    LinkSteps(sync_ >= 0 ? sync_ : last);
   }
 
   // What the next step may start early: see Pipeline.
@@ -370,7 +369,7 @@ class StepLowering {
     const std::vector<int> all = {dense_done, embedding_backward_};
     if (recipe().pipeline == Pipeline::kNone) after_previous(index_exchange_, all);
     after_previous(embedding_forward_,
-                   recipe().pipeline == Pipeline::kEmbedding ? std::vector<int>{embedding_backward_} : all);
+                   recipe().pipeline == Pipeline::kEmbedding ? std::vector<int>{embedding_backward_, sync_} : all);
     for (size_t i = 0; i < b_.graph.tasks.size(); ++i) {
       if (b_.graph.tasks[i].stream == Stream::kMain && static_cast<int>(i) != embedding_forward_) {
         after_previous(static_cast<int>(i), {dense_done});
@@ -383,15 +382,35 @@ class StepLowering {
     b_.graph.last_of_step = dense_done;
   }
 
+  // The copies of every shard averaged: rows, then state (DMPCollection.sync waits for each, so that no kernel runs
+  // beside). Every step has its share of a synchronisation: the mean step is the one without plus that share.
+  int SyncReplicas(int dense_done) {
+    CollectiveShape shape;
+    shape.kind = CollectiveKind::kAllReduce;
+    shape.devices = scopes_.copies().devices;
+    Estimate estimate;
+    for (const double bytes : {embeddings_.sync_row_bytes, embeddings_.sync_state_bytes}) {
+      if (bytes <= 0) continue;
+      shape.bytes = Bytes(bytes);
+      const Estimate part = CollectiveEstimate(shape, scopes_.copies());
+      const double share = 1.0 / static_cast<double>(recipe().replica_sync_steps);
+      estimate.launch += share * part.launch;
+      estimate.communication += share * part.communication;
+      estimate.total += share * part.total;
+    }
+    return b_.Add("replica_sync", Category::kSparseExchange, Stream::kMain, estimate,
+                  {dense_done, embedding_backward_});
+  }
+
   GraphBuilder b_;
   EmbeddingWork embeddings_;
   StepPart part_;
-  Cluster across_nodes_;
+  const CollectiveScopes& scopes_;
   std::vector<bool> needs_embeddings_;
   std::vector<std::vector<int>> consumers_;
   std::vector<int> ready_, exchanged_, unpacked_, gradient_ready_, reduced_, forward_end_, backward_end_;
   int index_exchange_ = -1, embedding_forward_ = -1, index_sort_ = -1, embedding_backward_ = -1, loss_ = -1;
-  int host_fetch_ = -1, host_fill_ = -1;
+  int host_fetch_ = -1, host_fill_ = -1, sync_ = -1;
   double gradient_elements_ = 0;
 };
 
@@ -401,13 +420,15 @@ const char* CategoryName(Category category) { return kCategoryNames[static_cast<
 
 StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const Placement& placement,
                          RankBalance balance, StepPart part) {
-  ShardPricer pricer(model, recipe, cluster);
-  return BuildStepGraph(model, recipe, cluster, MeasureEmbeddings(pricer, placement, balance), part);
+  const CollectiveScopes scopes(recipe, cluster);
+  const Recipe group = GroupRecipe(recipe);
+  ShardPricer pricer(model, group, scopes.group());
+  return BuildStepGraph(model, recipe, scopes, MeasureEmbeddings(pricer, placement, balance), part);
 }
 
-StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const Cluster& cluster, const EmbeddingWork& work,
-                         StepPart part, GemmMemo* memo) {
-  return StepLowering(model, recipe, cluster, work, part, memo).Build();
+StepGraph BuildStepGraph(const Model& model, const Recipe& recipe, const CollectiveScopes& scopes,
+                         const EmbeddingWork& work, StepPart part, GemmMemo* memo) {
+  return StepLowering(model, recipe, scopes, work, part, memo).Build();
 }
 
 }  // namespace portolan

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 namespace portolan {
 namespace {
@@ -36,7 +37,9 @@ StepPricer::StepPricer(const Model& model, const Recipe& recipe, const Cluster& 
       constants_(constants),
       steps_(recipe.accumulation_steps),
       micro_(MicroBatch(recipe, cluster)),
-      shards_(model, micro_, cluster) {}
+      group_recipe_(GroupRecipe(micro_)),
+      scopes_(micro_, cluster),
+      shards_(model, group_recipe_, scopes_.group()) {}
 
 Bytes StepPricer::FreeForTables() const {
   return std::max(Bytes(0), cluster_.accelerator.hbm - MemoryBesidesTables(model_, micro_, cluster_));
@@ -46,7 +49,7 @@ Timeline StepPricer::Run(const EmbeddingWork& work, const StepGraph& graph) cons
   Timeline timeline = RunTimeline(graph, micro_, cluster_, constants_);
   if (steps_ == 1) return timeline;
   // All micro-batches but the last are without the dense reduction and optimizer.
-  const StepGraph part = BuildStepGraph(model_, micro_, cluster_, work, StepPart::kAccumulate, &gemms_);
+  const StepGraph part = BuildStepGraph(model_, micro_, scopes_, work, StepPart::kAccumulate, &gemms_);
   const Timeline one = RunTimeline(part, micro_, cluster_, constants_);
   const double times = static_cast<double>(steps_ - 1);
   timeline.step += times * one.step;
@@ -78,13 +81,13 @@ PlacementWeights StepPricer::WeightsAt(const EmbeddingWork& work, Seconds step, 
   weights.forward = kernel(&EmbeddingWork::forward);
   weights.sort = work.index_sort.total > Seconds(0) ? kernel(&EmbeddingWork::index_sort) : kLeastWeight;
   weights.update = kernel(&EmbeddingWork::backward);
-  const double element = SizeOf(micro_.embedding_forward_comm).value + SizeOf(micro_.embedding_backward_comm).value;
-  const bool crosses_nodes = cluster_.nodes() > 1;
-  const BytesPerSecond link = crosses_nodes ? cluster_.scale_out.device_peak : cluster_.scale_up.device_peak;
+  const double element = SizeOf(recipe().embedding_forward_comm).value + SizeOf(recipe().embedding_backward_comm).value;
+  const bool crosses_nodes = cluster().nodes() > 1;
+  const BytesPerSecond link = crosses_nodes ? cluster().scale_out.device_peak : cluster().scale_up.device_peak;
   const double least = link.value > 0 ? kLeastWeight * element / link.value : 0.0;
-  const double exchanged = work.forward_exchange_bytes / SizeOf(micro_.embedding_forward_comm).value;
+  const double exchanged = work.forward_exchange_bytes / SizeOf(recipe().embedding_forward_comm).value;
   // A part that is absent is priced at the size at which it would replace the other.
-  const double per_node = std::min(cluster_.devices, cluster_.devices_per_node);
+  const double per_node = std::min(cluster().devices, cluster().devices_per_node);
   const double exchange = difference * (exchanged > 0 ? exchanged : work.node_reduce_elements / per_node);
   const double reduction = difference * (work.node_reduce_elements > 0 ? work.node_reduce_elements
                                          : crosses_nodes               ? exchanged * per_node
@@ -95,8 +98,8 @@ PlacementWeights StepPricer::WeightsAt(const EmbeddingWork& work, Seconds step, 
     return elements > 0 ? std::max(least, (StepOf(more) - step).value / elements) : least;
   };
   weights.exchanged_element = per_element(exchange, [&](EmbeddingWork& more) {
-    more.forward_exchange_bytes += exchange * SizeOf(micro_.embedding_forward_comm).value;
-    more.backward_exchange_bytes += exchange * SizeOf(micro_.embedding_backward_comm).value;
+    more.forward_exchange_bytes += exchange * SizeOf(recipe().embedding_forward_comm).value;
+    more.backward_exchange_bytes += exchange * SizeOf(recipe().embedding_backward_comm).value;
   });
   weights.reduced_element =
       per_element(reduction, [&](EmbeddingWork& more) { more.node_reduce_elements += reduction; });
@@ -104,24 +107,49 @@ PlacementWeights StepPricer::WeightsAt(const EmbeddingWork& work, Seconds step, 
 }
 
 Placement StepPricer::Place() {
-  Candidate best(PlaceTables(model_, micro_, cluster_, FreeForTables()));
-  if (micro_.balance == Balance::kGreedy || cluster_.devices == 1) return best.placement;
+  Candidate best(PlaceTables(model_, recipe(), cluster(), FreeForTables()));
+  if (recipe().balance == Balance::kGreedy || cluster().devices == 1) return best.placement;
   Measure(best);
-  if (cluster_.nodes() > 1 && micro_.sharding == Sharding::kAuto) {
+  if (cluster().nodes() > 1 && recipe().sharding == Sharding::kAuto) {
     // Whole tables on single devices, exchanged flat.
-    Recipe whole = micro_;
+    Recipe whole = recipe();
     whole.sharding = Sharding::kTable;
     for (size_t t = 0; t < model_.tables.size(); ++t) {
       if (best.placement.tables[t].sharding != Sharding::kDataParallel) continue;
       whole.tables[model_.tables[t].name] = {Sharding::kDataParallel, 1};
     }
-    Candidate flat(PlaceTables(model_, whole, cluster_, FreeForTables()));
+    Candidate flat(PlaceTables(model_, whole, cluster(), FreeForTables()));
     Measure(flat);
+    // A step without a reduction inside nodes has two collectives less each way, which moves of single tables never
+    // see.
+    Improve(flat, SearchSplits::kFlat);
+    if (flat.Beats(best)) best = flat;
+    Improve(best, SearchSplits::kAll);
     if (flat.Beats(best)) best = std::move(flat);
+  } else {
+    Improve(best, SearchSplits::kAll);
   }
+  const bool small = model_.tables.size() * static_cast<size_t>(cluster().devices) <= kSmall;
+  if (model_.tables.size() <= kFewTables) Polish(best, small ? PolishSplits::kYes : PolishSplits::kNo);
+  return best.placement;
+}
+
+void StepPricer::Improve(Candidate& best, SearchSplits splits) {
   // Slopes over a large and a small difference see work that hides differently.
   const bool few = model_.tables.size() <= kFewTables;
-  const bool small = model_.tables.size() * static_cast<size_t>(cluster_.devices) <= kSmall;
+  const bool small = model_.tables.size() * static_cast<size_t>(cluster().devices) <= kSmall;
+  std::optional<Candidate> evenest;  // the one that would be shortest if every rank had the mean of its splits
+  Seconds least_even;
+  const auto take = [&](Placement placement) {
+    Candidate next(std::move(placement));
+    Measure(next);
+    const Seconds even = StepOf(MeasureEmbeddings(shards_, next.placement, RankBalance::kMean));
+    if (next.fits && (!evenest || even < least_even)) {
+      least_even = even;
+      evenest = next;
+    }
+    if (next.Beats(best)) best = std::move(next);
+  };
   for (int round = 0; round < kImprovements; ++round) {
     const Candidate from = best;
     for (const double difference : {kLargeDifference, kSmallDifference}) {
@@ -129,28 +157,33 @@ Placement StepPricer::Place() {
                                   : round == 0                 ? SearchStarts::kAfresh
                                                                : SearchStarts::kHere;
       const PlacementWeights weights = WeightsAt(from.work, from.step, difference);
-      for (Placement& placement : ImprovePlacement(shards_, from.placement, weights, from.limit, starts)) {
-        Candidate next(std::move(placement));
-        Measure(next);
-        if (next.Beats(best)) best = std::move(next);
+      for (Placement& placement : ImprovePlacement(shards_, from.placement, weights, from.limit, starts, splits)) {
+        take(std::move(placement));
+      }
+      if (starts == SearchStarts::kAfresh && evenest && evenest->step > best.step) {
+        // Good splits badly dealt.
+        const Candidate uneven = *evenest;
+        for (Placement& placement :
+             ImprovePlacement(shards_, uneven.placement, WeightsAt(uneven.work, uneven.step, difference), uneven.limit,
+                              SearchStarts::kHere, splits)) {
+          take(std::move(placement));
+        }
       }
       if (!few) break;
     }
     if (round > 0 && best.step >= from.step) break;
   }
-  if (few) Polish(best, small ? PolishSplits::kYes : PolishSplits::kNo);
-  return best.placement;
 }
 
 void StepPricer::Polish(Candidate& best, PolishSplits splits) {
-  const double size = static_cast<double>(model_.tables.size()) * cluster_.devices;
+  const double size = static_cast<double>(model_.tables.size()) * cluster().devices;
   int left = static_cast<int>(std::min<double>(kPolishSteps, kPolishShards / size));
   const auto try_ranks = [&](size_t a, size_t i, size_t b, size_t j, int to) {
     Candidate next(best.placement);
     std::vector<int>& ranks = next.placement.tables[a].ranks;
     if (a != b) next.placement.tables[b].ranks[j] = ranks[i];
     ranks[i] = to;
-    SumRankLoads(model_, micro_, &next.placement);
+    SumRankLoads(model_, recipe(), &next.placement);
     Measure(next);
     --left;
     if (!next.Beats(best)) return false;
@@ -163,7 +196,7 @@ void StepPricer::Polish(Candidate& best, PolishSplits splits) {
   };
   const auto on_nodes = [&](size_t t) { return best.placement.tables[t].sharding == Sharding::kTableRow; };
   const auto try_split = [&](size_t t, const TableSplit& split) {
-    std::vector<double> loads(static_cast<size_t>(cluster_.devices), 0.0);
+    std::vector<double> loads(static_cast<size_t>(cluster().devices), 0.0);
     for (size_t other = 0; other < model_.tables.size(); ++other) {
       const TablePlacement& place = best.placement.tables[other];
       if (other == t || !shards_.Used(other)) continue;
@@ -172,9 +205,9 @@ void StepPricer::Polish(Candidate& best, PolishSplits splits) {
       for (const int rank : place.ranks) loads[static_cast<size_t>(rank)] += load;
     }
     // Whole nodes by the load of all their ranks, else single ranks: the least loaded.
-    const int span = split.sharding == Sharding::kTableRow ? cluster_.devices_per_node : 1;
+    const int span = split.sharding == Sharding::kTableRow ? cluster().devices_per_node : 1;
     std::vector<std::pair<double, int>> bins;
-    for (int first = 0; first + span <= cluster_.devices; first += span) {
+    for (int first = 0; first + span <= cluster().devices; first += span) {
       bins.push_back({std::accumulate(loads.begin() + first, loads.begin() + first + span, 0.0), first});
     }
     std::sort(bins.begin(), bins.end());
@@ -184,7 +217,7 @@ void StepPricer::Polish(Candidate& best, PolishSplits splits) {
     for (int i = 0; i < split.shards(); ++i) {
       place.ranks.push_back(bins[static_cast<size_t>(i / span)].second + i % span);
     }
-    SumRankLoads(model_, micro_, &next.placement);
+    SumRankLoads(model_, recipe(), &next.placement);
     Measure(next);
     --left;
     if (!next.Beats(best)) return false;
@@ -200,13 +233,13 @@ void StepPricer::Polish(Candidate& best, PolishSplits splits) {
     improved = false;
     for (const size_t a : open) {
       if (splits == PolishSplits::kYes) {
-        for (const TableSplit& split : SplitOptions(model_, micro_, cluster_, a, best.placement.tables[a])) {
-          if (left > 0 && split.shards() <= cluster_.devices) improved |= try_split(a, split);
+        for (const TableSplit& split : SplitOptions(model_, recipe(), cluster(), a, best.placement.tables[a])) {
+          if (left > 0 && split.shards() <= cluster().devices) improved |= try_split(a, split);
         }
       }
       if (on_nodes(a)) continue;
       for (size_t i = 0; i < best.placement.tables[a].ranks.size(); ++i) {
-        for (int to = 0; to < cluster_.devices && left > 0; ++to) {
+        for (int to = 0; to < cluster().devices && left > 0; ++to) {
           if (!holds(a, to)) improved |= try_ranks(a, i, a, i, to);
         }
         for (const size_t b : open) {
@@ -222,17 +255,11 @@ void StepPricer::Polish(Candidate& best, PolishSplits splits) {
   }
 }
 
-bool StepPricer::Fits(const Placement& placement) {
-  Candidate candidate(placement);
-  Measure(candidate);
-  return candidate.fits;
-}
-
 void StepPricer::Measure(Candidate& candidate) {
   candidate.work = Measure(candidate.placement);
   const StepGraph graph = Graph(candidate.work);
   candidate.step = Run(candidate.work, graph).step;
-  const MemoryEstimate memory = EstimateMemory(model_, micro_, cluster_, candidate.placement, graph);
+  const MemoryEstimate memory = Memory(candidate.placement, graph);
   candidate.fits = memory.Fits();
   candidate.limit = std::max(Bytes(0), memory.capacity - (memory.total - memory.tables - memory.table_state));
 }

@@ -14,12 +14,16 @@ class StepPricer {
   StepPricer(const Model& model, const Recipe& recipe, const Cluster& cluster, const StepConstants& constants);
 
   const Model& model() const { return model_; }
-  const Recipe& recipe() const { return micro_; }  // of one micro-batch
-  const Cluster& cluster() const { return cluster_; }
+  // Of one micro-batch and sharding group: what tables are placed for.
+  const Recipe& recipe() const { return group_recipe_; }
+  const Cluster& cluster() const { return scopes_.group(); }
   ShardPricer& shards() { return shards_; }
 
   // What tables may use of a device: all but the dense parameters and the reserve.
   Bytes FreeForTables() const;
+  MemoryEstimate Memory(const Placement& placement, const StepGraph& graph) const {
+    return EstimateMemory(model_, micro_, cluster_, placement, graph);
+  }
   // As the recipe's `balance` says. `searched`: the greedy placement (on several nodes also whole tables), improved
   // under weights taken at it, again and again while that makes the step shorter; the shortest step of those that fit.
   Placement Place();
@@ -27,13 +31,11 @@ class StepPricer {
     return MeasureEmbeddings(shards_, placement, RankBalance::kSlowest);
   }
   StepGraph Graph(const EmbeddingWork& work) const {
-    return BuildStepGraph(model_, micro_, cluster_, work, StepPart::kWhole, &gemms_);
+    return BuildStepGraph(model_, micro_, scopes_, work, StepPart::kWhole, &gemms_);
   }
   // The whole step: all micro-batches; `graph` is the last one's.
   Timeline Run(const EmbeddingWork& work, const StepGraph& graph) const;
   Seconds StepOf(const EmbeddingWork& work) const { return Run(work, Graph(work)).step; }
-  // Whether every rank's memory holds what the placement gives it.
-  bool Fits(const Placement& placement);
 
  private:
   struct Candidate {
@@ -46,6 +48,8 @@ class StepPricer {
     bool fits = false;
   };
   void Measure(Candidate& candidate);
+  // Rounds of local search under weights taken at the best placement so far.
+  void Improve(Candidate& best, SearchSplits splits);
   // Moves and swaps of single shards, and other splits of single tables, each priced by the step itself.
   enum class PolishSplits { kNo, kYes };
   void Polish(Candidate& best, PolishSplits splits);
@@ -55,7 +59,8 @@ class StepPricer {
   const Cluster& cluster_;
   const StepConstants& constants_;
   const int64_t steps_;
-  Recipe micro_;
+  Recipe micro_, group_recipe_;
+  CollectiveScopes scopes_;
   ShardPricer shards_;
   mutable GemmMemo gemms_;
 };

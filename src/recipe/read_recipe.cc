@@ -28,6 +28,14 @@ Status ReadPrecision(const YamlValue& value, Recipe& recipe) {
   recipe.embedding_row = ReadDType(map, "embedding_row", kRowDTypes, recipe.embedding_row);
   recipe.embedding_output = ReadDType(map, "embedding_output", kStoredDTypes, recipe.embedding_output);
   recipe.index = ReadDType(map, "index", kIndexDTypes, recipe.index);
+  map.Visit("gemm_by_block", [&recipe](const YamlValue& blocks) -> Status {
+    PORTOLAN_ASSIGN_OR_RETURN(YamlMap names, blocks.Map());
+    for (const auto& [name, format] : names.Entries()) {
+      PORTOLAN_ASSIGN_OR_RETURN(const std::string text, format.OneOf(kGemmDTypes));
+      recipe.gemm_by_block[name] = ParseDType(text).value_or(recipe.gemm);
+    }
+    return names.Finish();
+  });
   return map.Finish();
 }
 
@@ -38,11 +46,16 @@ Status ReadEmbedding(const YamlValue& value, Recipe& recipe) {
   recipe.data_parallel_max = Bytes(map.Number("data_parallel_max_bytes", {0, 1e15}, recipe.data_parallel_max.value));
   recipe.host_tables_min = Bytes(map.Number("host_tables_min_bytes", {0, 1e18}, 0));
   recipe.host_cache_fraction = map.Number("host_cache_fraction", {1e-4, 1}, recipe.host_cache_fraction);
+  recipe.host_cache = ReadEnum(map, "host_cache", kHostCacheNames, recipe.host_cache);
+  recipe.replicas = static_cast<int>(map.Integer("replicas", {1, 1048576}, 1));
+  recipe.replica_layout = ReadEnum(map, "replica_layout", kReplicaLayoutNames, recipe.replica_layout);
+  recipe.replica_sync_steps = map.Integer("replica_sync_steps", {1, 1e9}, 1);
   recipe.hot_rows = map.Integer("replicated_hot_rows", {0, 1e9}, 0);
   recipe.dedup = ReadEnum(map, "dedup", kDedupNames, recipe.dedup);
   if (map.Has("optimizer")) {
     recipe.embedding_optimizer = ReadEnum(map, "optimizer", kEmbeddingOptimizerNames, EmbeddingOptimizer::kSgd);
   }
+  recipe.embedding_state = ReadDType(map, "optimizer_state", kStoredDTypes, recipe.embedding_state);
   recipe.table_kernels = ReadEnum(map, "kernels", kTableKernelNames, recipe.table_kernels);
   recipe.embedding_update = ReadEnum(map, "update", kEmbeddingUpdateNames, recipe.embedding_update);
   map.Visit("tables", [&recipe](const YamlValue& tables) -> Status {
@@ -82,6 +95,7 @@ Status ReadExecution(const YamlValue& value, Recipe& recipe) {
   if (map.Has("dense_optimizer")) {
     recipe.dense_optimizer = ReadEnum(map, "dense_optimizer", kDenseOptimizerNames, DenseOptimizer::kAdam);
   }
+  recipe.dense_state = ReadDType(map, "dense_optimizer_state", kStoredDTypes, recipe.dense_state);
   recipe.grouped_products = ReadEnum(map, "grouped_products", kGroupedProductNames, recipe.grouped_products);
   recipe.accumulation_steps = map.Integer("accumulation_steps", {1, 65536}, 1);
   recipe.gradient_clip = ReadEnum(map, "gradient_clip", kGradientClipNames, recipe.gradient_clip);
@@ -124,6 +138,16 @@ Recipe DefaultRecipe() {
   recipe.description = "bf16 compute, fp32 rows, automatic sharding, compiled kernels, local batch 1024";
   recipe.local_batch = 1024;
   return recipe;
+}
+
+DType Recipe::GemmOf(const std::string& block) const {
+  if (gemm_by_block.empty()) return gemm;
+  auto named = gemm_by_block.find(block);
+  const std::string merged = ".shared";
+  if (named == gemm_by_block.end() && block.size() > merged.size() && block.ends_with(merged)) {
+    named = gemm_by_block.find(block.substr(0, block.size() - merged.size()));
+  }
+  return named == gemm_by_block.end() ? gemm : named->second;
 }
 
 const char* ShardingName(Sharding sharding) { return EnumName(kShardingNames, sharding); }

@@ -72,6 +72,17 @@ enum class Recompute {
 };
 enum class GradientClip { kNone, kNorm };  // kNorm: one pass for the norm, one to scale
 
+// Which devices hold the copies of one shard where the tables are replicated in groups (Recipe::replicas).
+enum class ReplicaLayout {
+  kStrided,  // neighbours: copies are averaged inside a node, a group's exchange spans the nodes (TorchRec's default)
+  kContiguous,  // a group is consecutive devices: its exchange stays near, copies are averaged between groups
+};
+// Which rows the cache of a host table keeps.
+enum class HostCachePolicy {
+  kLfu,  // the most frequently used ones
+  kLru,  // the most recently used ones
+};
+
 enum class TableKernels { kBatched, kPerTable };  // one lookup kernel for all tables of a dimension, or one a table
 // How rows get their gradients: in one pass with the optimizer, or as frameworks with sparse gradients do it: a tensor
 // of gradients of all lookups, coalesced to one a row, then the optimizer's operations one by one. Priced on the CPU
@@ -111,11 +122,12 @@ struct Recipe {
   int64_t global_batch = 0;  // 0 = local_batch x devices
   int64_t local_batch = 0;
 
-  DType gemm = DType::kBf16;              // input format of the matrix units
-  DType activation = DType::kBf16;        // tensors kept between layers
-  DType normalization = DType::kFp32;     // output of norms and residual stream before the next GEMM's cast
-  DType embedding_row = DType::kFp32;     // stored rows
-  DType embedding_output = DType::kFp32;  // pooled rows and their gradients on the device
+  DType gemm = DType::kBf16;                   // input format of the matrix units
+  std::map<std::string, DType> gemm_by_block;  // exceptions, by block name
+  DType activation = DType::kBf16;             // tensors kept between layers
+  DType normalization = DType::kFp32;          // output of norms and residual stream before the next GEMM's cast
+  DType embedding_row = DType::kFp32;          // stored rows
+  DType embedding_output = DType::kFp32;       // pooled rows and their gradients on the device
   DType index = DType::kInt64;
 
   Sharding sharding = Sharding::kAuto;
@@ -126,6 +138,13 @@ struct Recipe {
   Bytes host_tables_min{0};
   double host_cache_fraction =
       0.2;  // of a host table's rows, the hottest ones, are cached in HBM (as FBGEMM's default)
+  HostCachePolicy host_cache = HostCachePolicy::kLfu;
+  // 2D sharding: the devices form `replicas` groups, each of which holds every sharded table and serves its own
+  // samples; the copies of a shard are averaged, rows and state, every replica_sync_steps steps. 1: one group, no
+  // copies.
+  int replicas = 1;
+  ReplicaLayout replica_layout = ReplicaLayout::kStrided;
+  int64_t replica_sync_steps = 1;
   // The rows with the most lookups, over all tables, that every device holds a copy of; the rest stays sharded.
   int64_t hot_rows = 0;
   IndexDedup dedup = IndexDedup::kNone;
@@ -133,6 +152,8 @@ struct Recipe {
   EmbeddingUpdate embedding_update = EmbeddingUpdate::kFused;
   std::optional<EmbeddingOptimizer> embedding_optimizer;  // otherwise the model's
   std::optional<DenseOptimizer> dense_optimizer;
+  DType embedding_state = DType::kFp32;  // stored optimizer state of the tables
+  DType dense_state = DType::kFp32;      // and of the dense layers
 
   DType embedding_forward_comm = DType::kFp32;
   DType embedding_backward_comm = DType::kFp32;
@@ -158,6 +179,9 @@ struct Recipe {
   Bytes reserve{4e9};  // context, library workspaces and allocator slack on each device
 
   int64_t GlobalBatch(int devices) const { return global_batch > 0 ? global_batch : local_batch * devices; }
+  // Input format of the matrix units in the products of one block. The product that merge_shared_input makes of several
+  // blocks has the format of the first of them.
+  DType GemmOf(const std::string& block) const;
 };
 
 // Reads and checks a recipe file. Errors as LoadModel.

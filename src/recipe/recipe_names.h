@@ -12,6 +12,10 @@ inline constexpr NamedValue<Sharding> kShardingNames[] = {
     {"row", Sharding::kRow},     {"table_row", Sharding::kTableRow}};
 inline constexpr NamedValue<TableMemory> kTableMemoryNames[] = {
     {"auto", TableMemory::kAuto}, {"device", TableMemory::kDevice}, {"host", TableMemory::kHost}};
+inline constexpr NamedValue<HostCachePolicy> kHostCacheNames[] = {{"lfu", HostCachePolicy::kLfu},
+                                                                  {"lru", HostCachePolicy::kLru}};
+inline constexpr NamedValue<ReplicaLayout> kReplicaLayoutNames[] = {{"strided", ReplicaLayout::kStrided},
+                                                                    {"contiguous", ReplicaLayout::kContiguous}};
 inline constexpr NamedValue<Balance> kBalanceNames[] = {{"greedy", Balance::kGreedy}, {"searched", Balance::kSearched}};
 inline constexpr NamedValue<IndexDedup> kDedupNames[] = {{"none", IndexDedup::kNone},
                                                          {"before_exchange", IndexDedup::kBeforeExchange}};

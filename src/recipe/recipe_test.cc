@@ -92,6 +92,16 @@ TEST(RecipeTest, FormatsFollowOneAnother) {
   EXPECT_EQ(recipe->normalization, DType::kFp16);
 }
 
+// A merged product has the format of the first block that it merges.
+TEST(RecipeTest, FormatsOfSingleBlocks) {
+  const Result<Recipe> recipe = Read("recipe: r\nlocal_batch: 1\nprecision: {gemm: fp16, gemm_by_block: {top: fp8}}\n");
+  ASSERT_TRUE(recipe) << FormatError(recipe.error());
+  EXPECT_EQ(recipe->GemmOf("top"), DType::kFp8E4m3);
+  EXPECT_EQ(recipe->GemmOf("top.shared"), DType::kFp8E4m3);
+  EXPECT_EQ(recipe->GemmOf("bottom"), DType::kFp16);
+  EXPECT_EQ(recipe->GemmOf(".shared"), DType::kFp16);
+}
+
 TEST(RecipeTest, HugeCtrMlperf) {
   const Recipe recipe = Load("hugectr_mlperf");
   EXPECT_EQ(recipe.GlobalBatch(8), 55296);
@@ -145,7 +155,7 @@ TEST(RecipeTest, Errors) {
       {"precision: {index: fp32}\n", "r.yaml:3: precision.index: must be one of int32, int64, got 'fp32'"},
       {"precision: {gem: fp16}\n",
        "r.yaml:3: precision.gem: unknown key; accepted: gemm, activation, normalization, embedding_row, "
-       "embedding_output, index; did you mean 'gemm'?"},
+       "embedding_output, index, gemm_by_block; did you mean 'gemm'?"},
       {"precision: [fp16]\n", "r.yaml:3: precision: must be a map, got a list"},
       {"embedding: {sharding: rows}\n",
        "r.yaml:3: embedding.sharding: must be one of auto, data_parallel, table, column, row, table_row, got 'rows'; "
@@ -173,6 +183,22 @@ TEST(RecipeTest, Errors) {
       {"execution: {reserve_bytes: -1}\n",
        "r.yaml:3: execution.reserve_bytes: must be between 0 and 1000000000000000, got '-1'"},
       {"execution: {launch: yes}\n", "r.yaml:3: execution.launch: must be one of graph, executor, stream, got 'yes'"},
+      {"precision: {gemm_by_block: {top: fp9}}\n",
+       "r.yaml:3: precision.gemm_by_block.top: must be one of fp64, fp32, tf32, fp16, bf16, fp8, fp8_e4m3, fp8_e5m2, "
+       "mxfp8, mxfp6, mxfp4, int8, got 'fp9'; did you mean 'fp8'?"},
+      {"precision: {gemm_by_block: fp8}\n", "r.yaml:3: precision.gemm_by_block: must be a map, got 'fp8'"},
+      {"embedding: {replicas: 0}\n", "r.yaml:3: embedding.replicas: must be between 1 and 1048576, got '0'"},
+      {"embedding: {replicas: 1.5}\n", "r.yaml:3: embedding.replicas: must be a whole number, got '1.5'"},
+      {"embedding: {replica_layout: near}\n",
+       "r.yaml:3: embedding.replica_layout: must be one of strided, contiguous, got 'near'"},
+      {"embedding: {replica_sync_steps: -4}\n",
+       "r.yaml:3: embedding.replica_sync_steps: must be between 1 and 1000000000, got '-4'"},
+      {"embedding: {optimizer_state: int8}\n",
+       "r.yaml:3: embedding.optimizer_state: must be one of fp32, fp16, bf16, got 'int8'"},
+      {"execution: {dense_optimizer_state: nan}\n",
+       "r.yaml:3: execution.dense_optimizer_state: must be one of fp32, fp16, bf16, got 'nan'"},
+      {"embedding: {host_cache: mru}\n",
+       "r.yaml:3: embedding.host_cache: must be one of lfu, lru, got 'mru'; did you mean 'lru'?"},
       {"source: 1\nsource: 2\n", "r.yaml:4: key 'source' stands twice in one map; it is first given on line 3"},
   };
   for (const Case& c : cases)

@@ -33,13 +33,22 @@ std::string WriteRecipe(const Recipe& r) {
       "index: {}\n",
       DTypeName(r.gemm), DTypeName(r.activation), DTypeName(r.normalization), DTypeName(r.embedding_row),
       DTypeName(r.embedding_output), DTypeName(r.index));
+  if (!r.gemm_by_block.empty()) {
+    out += "  gemm_by_block:\n";
+    for (const auto& [block, format] : r.gemm_by_block) {
+      out += fmt::format("    {}: {}\n", Quoted(block), DTypeName(format));
+    }
+  }
   out += fmt::format(
       "embedding:\n  sharding: {}\n  balance: {}\n  data_parallel_max_bytes: {}\n  host_tables_min_bytes: "
-      "{}\n  host_cache_fraction: {}\n  replicated_hot_rows: {}\n  dedup: "
-      "{}\n  kernels: {}\n  update: {}\n",
+      "{}\n  host_cache_fraction: {}\n  host_cache: {}\n  replicas: {}\n  replica_layout: {}\n  "
+      "replica_sync_steps: {}\n  replicated_hot_rows: {}\n  dedup: {}\n  kernels: {}\n  update: {}\n  "
+      "optimizer_state: {}\n",
       EnumName(kShardingNames, r.sharding), EnumName(kBalanceNames, r.balance), r.data_parallel_max.value,
-      r.host_tables_min.value, r.host_cache_fraction, r.hot_rows, EnumName(kDedupNames, r.dedup),
-      EnumName(kTableKernelNames, r.table_kernels), EnumName(kEmbeddingUpdateNames, r.embedding_update));
+      r.host_tables_min.value, r.host_cache_fraction, EnumName(kHostCacheNames, r.host_cache), r.replicas,
+      EnumName(kReplicaLayoutNames, r.replica_layout), r.replica_sync_steps, r.hot_rows, EnumName(kDedupNames, r.dedup),
+      EnumName(kTableKernelNames, r.table_kernels), EnumName(kEmbeddingUpdateNames, r.embedding_update),
+      DTypeName(r.embedding_state));
   if (r.embedding_optimizer) {
     out += fmt::format("  optimizer: {}\n", EnumName(kEmbeddingOptimizerNames, *r.embedding_optimizer));
   }
@@ -59,11 +68,11 @@ std::string WriteRecipe(const Recipe& r) {
       EnumName(kPipelineNames, r.pipeline));
   out += fmt::format(
       "execution:\n  fusion: {}\n  launch: {}\n  concurrency: {}\n  attention: {}\n  dense_parallelism: {}\n  "
-      "grouped_products: {}\n  accumulation_steps: {}\n  gradient_clip: {}\n",
+      "grouped_products: {}\n  accumulation_steps: {}\n  gradient_clip: {}\n  dense_optimizer_state: {}\n",
       EnumName(kFusionNames, r.fusion), EnumName(kLaunchNames, r.launch), EnumName(kConcurrencyNames, r.concurrency),
       EnumName(kAttentionNames, r.attention), EnumName(kDenseParallelismNames, r.dense_parallelism),
       EnumName(kGroupedProductNames, r.grouped_products), r.accumulation_steps,
-      EnumName(kGradientClipNames, r.gradient_clip));
+      EnumName(kGradientClipNames, r.gradient_clip), DTypeName(r.dense_state));
   if (r.dense_optimizer) {
     out += fmt::format("  dense_optimizer: {}\n", EnumName(kDenseOptimizerNames, *r.dense_optimizer));
   }

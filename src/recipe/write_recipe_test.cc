@@ -68,6 +68,14 @@ class RandomRecipe {
     for (int64_t t = Below(4); t > 0; --t) {
       r.tables[Text()] = {Any(kShardingNames), static_cast<int>(1 + Below(128)), Any(kTableMemoryNames)};
     }
+    for (int64_t i = Below(3); i > 0; --i)
+      r.gemm_by_block[Text()] = Pick({DType::kBf16, DType::kFp8E4m3, DType::kInt8});
+    r.host_cache = Any(kHostCacheNames);
+    r.replicas = static_cast<int>(1 + Below(64));
+    r.replica_layout = Any(kReplicaLayoutNames);
+    r.replica_sync_steps = 1 + Below(1000);
+    r.embedding_state = Stored();
+    r.dense_state = Stored();
     r.dedup = Any(kDedupNames);
     r.table_kernels = Any(kTableKernelNames);
     r.embedding_update = Any(kEmbeddingUpdateNames);
@@ -135,6 +143,13 @@ TEST(WriteRecipeTest, RandomRecipes) {
     EXPECT_EQ(again.host_tables_min, recipe.host_tables_min);
     EXPECT_EQ(again.host_cache_fraction, recipe.host_cache_fraction);
     EXPECT_EQ(again.recompute_blocks, recipe.recompute_blocks);
+    EXPECT_EQ(again.gemm_by_block, recipe.gemm_by_block);
+    EXPECT_EQ(again.replicas, recipe.replicas);
+    EXPECT_EQ(again.replica_layout, recipe.replica_layout);
+    EXPECT_EQ(again.replica_sync_steps, recipe.replica_sync_steps);
+    EXPECT_EQ(again.embedding_state, recipe.embedding_state);
+    EXPECT_EQ(again.dense_state, recipe.dense_state);
+    EXPECT_EQ(again.host_cache, recipe.host_cache);
     EXPECT_EQ(again.structure.size(), recipe.structure.size());
   }
 }

@@ -55,6 +55,8 @@ const std::vector<std::unique_ptr<Rule>>& AllRules() {
     rules->push_back(MakeGradientDtypeRule());
     rules->push_back(MakeRowDtypeRule());
     rules->push_back(MakeEmbeddingOptimizerRule());
+    rules->push_back(MakeOptimizerStateRule());
+    rules->push_back(MakeSharding2dRule());
     rules->push_back(MakeGemmDtypeRule());
     rules->push_back(MakeBatchRule());
     return rules;

@@ -9,6 +9,7 @@ namespace portolan {
 std::unique_ptr<Rule> MakeExchangeDtypeRule();
 std::unique_ptr<Rule> MakeIndexDedupRule();
 std::unique_ptr<Rule> MakeShardingRule();
+std::unique_ptr<Rule> MakeSharding2dRule();
 std::unique_ptr<Rule> MakeReplicateTablesRule();
 std::unique_ptr<Rule> MakeReplicateHotRowsRule();
 std::unique_ptr<Rule> MakeHostTablesRule();
@@ -30,6 +31,7 @@ std::unique_ptr<Rule> MakeJaggedPackingRule();
 std::unique_ptr<Rule> MakeGradientDtypeRule();
 std::unique_ptr<Rule> MakeRowDtypeRule();
 std::unique_ptr<Rule> MakeEmbeddingOptimizerRule();
+std::unique_ptr<Rule> MakeOptimizerStateRule();
 std::unique_ptr<Rule> MakeGemmDtypeRule();
 std::unique_ptr<Rule> MakeBatchRule();
 

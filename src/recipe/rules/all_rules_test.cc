@@ -11,7 +11,7 @@ TEST(AllRulesTest, NamesAreDistinctAndSpeakingOnesOnly) {
   std::set<std::string> names;
   for (const auto& rule : AllRules()) {
     EXPECT_TRUE(names.insert(rule->name()).second) << rule->name();
-    EXPECT_EQ(std::string(rule->name()).find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string::npos);
+    EXPECT_EQ(std::string(rule->name()).find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789"), std::string::npos);
   }
   EXPECT_EQ(StructureRuleNames(), (std::vector<std::string>{"pad_dimensions", "merge_shared_input", "jagged_packing"}));
 }

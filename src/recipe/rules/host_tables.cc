@@ -62,7 +62,7 @@ class HostTablesRule : public Rule {
     std::vector<double> sizes;
     for (const Table& table : context.model.tables) {
       sizes.push_back(table.rows * (static_cast<double>(table.dim) * SizeOf(context.recipe.embedding_row) +
-                                    EmbeddingStateBytesPerRow(optimizer, table.dim))
+                                    EmbeddingStateBytesPerRow(optimizer, table.dim, context.recipe.embedding_state))
                                        .value);
     }
     std::sort(sizes.rbegin(), sizes.rend());
