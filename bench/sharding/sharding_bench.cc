@@ -1,6 +1,7 @@
 // Compares ways to deal embedding tables to devices on generated table sets, by the estimated step of this library:
 // Portolan's searched placement, greedy by size, greedy by lookups, and a rating in the manner of TorchRec's planner.
-// Prints a Markdown table. Run in the source folder: sharding_bench [seeds]
+// Prints a Markdown table. Run in the source folder: sharding_bench [SEEDS [DEVICES [TABLES]]], all sizes where none
+// are given.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -203,7 +204,7 @@ Placement Rated(const Problem& problem) {
   return best;
 }
 
-int Main(int seeds) {
+int Main(int seeds, int only_devices, int only_tables) {
   const auto catalogue = Catalogue::Load({"data"});
   if (!catalogue) {
     fmt::print(stderr, "{}\n", FormatError(catalogue.error()));
@@ -213,13 +214,15 @@ int Main(int seeds) {
   fmt::print(
       "| devices | tables | searched ms | gap to bound | of it uneven | greedy by size | by lookups | rated | greedy "
       "recipe | search "
-      "s |\n|---|---|---|---|---|---|---|---|---|---|\n");
+      "s |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   std::vector<std::vector<double>> ratios(4);
   double worst_gap = 0;
   for (const char* chip : {"mi350x", "b200"}) {
     for (const int devices : {8, 32, 128}) {
+      if (only_devices > 0 && devices != only_devices) continue;
       const Cluster cluster = *catalogue->ParseCluster(fmt::format("{}x{}", devices, chip));
       for (const int tables : {50, 200, 1000}) {
+        if (only_tables > 0 && tables != only_tables) continue;
         for (int seed = 0; seed < seeds; ++seed) {
           const Model model = GeneratedTables(static_cast<unsigned>(1000 * tables + seed), tables, cluster);
           Recipe recipe = BenchRecipe();
@@ -269,4 +272,7 @@ int Main(int seeds) {
 }  // namespace
 }  // namespace portolan
 
-int main(int argc, char** argv) { return portolan::Main(argc > 1 ? std::max(1, std::atoi(argv[1])) : 1); }
+int main(int argc, char** argv) {
+  const auto number = [&](int i) { return argc > i ? std::atoi(argv[i]) : 0; };
+  return portolan::Main(std::max(1, number(1)), number(2), number(3));
+}

@@ -1,9 +1,9 @@
 #include "plan/step_pricer.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <optional>
+
+#include "plan/placement_polish.h"
 
 namespace portolan {
 namespace {
@@ -21,10 +21,9 @@ Recipe MicroBatch(const Recipe& recipe, const Cluster& cluster) {
 // Differences for the slopes of the step, as shares of the part.
 constexpr double kLargeDifference = 0.5;
 constexpr double kSmallDifference = 0.05;
-constexpr size_t kFewTables = 100;       // up to it, both slopes are tried and the end is polished
-constexpr size_t kSmall = 300;           // tables x devices: starts afresh every round
-constexpr int kPolishSteps = 3000;       // priced at most; 0.1 ms each on 8 devices
-constexpr double kPolishShards = 1.5e6;  // and at most these steps x tables x devices
+constexpr size_t kFewTables = 100;  // up to it, both slopes are tried and the end is polished
+constexpr size_t kSmall = 300;      // tables x devices: starts afresh every round
+constexpr size_t kPairs = 12;       // tables: pairs of splits are tried too
 // What hides behind other work still weighs this much of its own time, so that it stays balanced.
 constexpr double kLeastWeight = 0.02;
 constexpr int kImprovements = 4;
@@ -107,9 +106,9 @@ PlacementWeights StepPricer::WeightsAt(const EmbeddingWork& work, Seconds step, 
 }
 
 Placement StepPricer::Place() {
-  Candidate best(PlaceTables(model_, recipe(), cluster(), FreeForTables()));
+  PricedPlacement best(PlaceTables(model_, recipe(), cluster(), FreeForTables()));
   if (recipe().balance == Balance::kGreedy || cluster().devices == 1) return best.placement;
-  Measure(best);
+  Price(best);
   if (cluster().nodes() > 1 && recipe().sharding == Sharding::kAuto) {
     // Whole tables on single devices, exchanged flat.
     Recipe whole = recipe();
@@ -118,31 +117,35 @@ Placement StepPricer::Place() {
       if (best.placement.tables[t].sharding != Sharding::kDataParallel) continue;
       whole.tables[model_.tables[t].name] = {Sharding::kDataParallel, 1};
     }
-    Candidate flat(PlaceTables(model_, whole, cluster(), FreeForTables()));
-    Measure(flat);
+    PricedPlacement flat(PlaceTables(model_, whole, cluster(), FreeForTables()));
+    Price(flat);
     // A step without a reduction inside nodes has two collectives less each way, which moves of single tables never
-    // see.
-    Improve(flat, SearchSplits::kFlat);
+    // see: searched apart.
     if (flat.Beats(best)) best = flat;
     Improve(best, SearchSplits::kAll);
+    Improve(flat, SearchSplits::kFlat);
     if (flat.Beats(best)) best = std::move(flat);
   } else {
     Improve(best, SearchSplits::kAll);
   }
   const bool small = model_.tables.size() * static_cast<size_t>(cluster().devices) <= kSmall;
-  if (model_.tables.size() <= kFewTables) Polish(best, small ? PolishSplits::kYes : PolishSplits::kNo);
+  if (model_.tables.size() <= kFewTables) {
+    const bool pairs = model_.tables.size() <= kPairs;
+    PolishPlacement(*this, !small ? PolishSplits::kNo : pairs ? PolishSplits::kPairs : PolishSplits::kSingle, &best);
+    TryAllPlacements(*this, &best);
+  }
   return best.placement;
 }
 
-void StepPricer::Improve(Candidate& best, SearchSplits splits) {
+void StepPricer::Improve(PricedPlacement& best, SearchSplits splits) {
   // Slopes over a large and a small difference see work that hides differently.
   const bool few = model_.tables.size() <= kFewTables;
   const bool small = model_.tables.size() * static_cast<size_t>(cluster().devices) <= kSmall;
-  std::optional<Candidate> evenest;  // the one that would be shortest if every rank had the mean of its splits
+  std::optional<PricedPlacement> evenest;  // the one that would be shortest if every rank had the mean of its splits
   Seconds least_even;
   const auto take = [&](Placement placement) {
-    Candidate next(std::move(placement));
-    Measure(next);
+    PricedPlacement next(std::move(placement));
+    Price(next);
     const Seconds even = StepOf(MeasureEmbeddings(shards_, next.placement, RankBalance::kMean));
     if (next.fits && (!evenest || even < least_even)) {
       least_even = even;
@@ -151,7 +154,7 @@ void StepPricer::Improve(Candidate& best, SearchSplits splits) {
     if (next.Beats(best)) best = std::move(next);
   };
   for (int round = 0; round < kImprovements; ++round) {
-    const Candidate from = best;
+    const PricedPlacement from = best;
     for (const double difference : {kLargeDifference, kSmallDifference}) {
       const SearchStarts starts = small || (few && round == 0) ? SearchStarts::kAllFamilies
                                   : round == 0                 ? SearchStarts::kAfresh
@@ -162,7 +165,7 @@ void StepPricer::Improve(Candidate& best, SearchSplits splits) {
       }
       if (starts == SearchStarts::kAfresh && evenest && evenest->step > best.step) {
         // Good splits badly dealt.
-        const Candidate uneven = *evenest;
+        const PricedPlacement uneven = *evenest;
         for (Placement& placement :
              ImprovePlacement(shards_, uneven.placement, WeightsAt(uneven.work, uneven.step, difference), uneven.limit,
                               SearchStarts::kHere, splits)) {
@@ -175,87 +178,7 @@ void StepPricer::Improve(Candidate& best, SearchSplits splits) {
   }
 }
 
-void StepPricer::Polish(Candidate& best, PolishSplits splits) {
-  const double size = static_cast<double>(model_.tables.size()) * cluster().devices;
-  int left = static_cast<int>(std::min<double>(kPolishSteps, kPolishShards / size));
-  const auto try_ranks = [&](size_t a, size_t i, size_t b, size_t j, int to) {
-    Candidate next(best.placement);
-    std::vector<int>& ranks = next.placement.tables[a].ranks;
-    if (a != b) next.placement.tables[b].ranks[j] = ranks[i];
-    ranks[i] = to;
-    SumRankLoads(model_, recipe(), &next.placement);
-    Measure(next);
-    --left;
-    if (!next.Beats(best)) return false;
-    best = std::move(next);
-    return true;
-  };
-  const auto holds = [&](size_t table, int rank) {
-    const std::vector<int>& ranks = best.placement.tables[table].ranks;
-    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-  };
-  const auto on_nodes = [&](size_t t) { return best.placement.tables[t].sharding == Sharding::kTableRow; };
-  const auto try_split = [&](size_t t, const TableSplit& split) {
-    std::vector<double> loads(static_cast<size_t>(cluster().devices), 0.0);
-    for (size_t other = 0; other < model_.tables.size(); ++other) {
-      const TablePlacement& place = best.placement.tables[other];
-      if (other == t || !shards_.Used(other)) continue;
-      const ShardCost& cost = shards_.Price(other, SplitOf(place));
-      const double load = (cost.forward.total + cost.sort.total + cost.update.total).value;
-      for (const int rank : place.ranks) loads[static_cast<size_t>(rank)] += load;
-    }
-    // Whole nodes by the load of all their ranks, else single ranks: the least loaded.
-    const int span = split.sharding == Sharding::kTableRow ? cluster().devices_per_node : 1;
-    std::vector<std::pair<double, int>> bins;
-    for (int first = 0; first + span <= cluster().devices; first += span) {
-      bins.push_back({std::accumulate(loads.begin() + first, loads.begin() + first + span, 0.0), first});
-    }
-    std::sort(bins.begin(), bins.end());
-    Candidate next(best.placement);
-    TablePlacement& place = next.placement.tables[t];
-    place = {split.sharding, split.row_shards, split.column_shards, {}};
-    for (int i = 0; i < split.shards(); ++i) {
-      place.ranks.push_back(bins[static_cast<size_t>(i / span)].second + i % span);
-    }
-    SumRankLoads(model_, recipe(), &next.placement);
-    Measure(next);
-    --left;
-    if (!next.Beats(best)) return false;
-    best = std::move(next);
-    return true;
-  };
-  std::vector<size_t> open;
-  for (size_t t = 0; t < model_.tables.size(); ++t) {
-    const TablePlacement& place = best.placement.tables[t];
-    if (!place.ranks.empty() && shards_.Used(t)) open.push_back(t);
-  }
-  for (bool improved = true; improved && left > 0;) {
-    improved = false;
-    for (const size_t a : open) {
-      if (splits == PolishSplits::kYes) {
-        for (const TableSplit& split : SplitOptions(model_, recipe(), cluster(), a, best.placement.tables[a])) {
-          if (left > 0 && split.shards() <= cluster().devices) improved |= try_split(a, split);
-        }
-      }
-      if (on_nodes(a)) continue;
-      for (size_t i = 0; i < best.placement.tables[a].ranks.size(); ++i) {
-        for (int to = 0; to < cluster().devices && left > 0; ++to) {
-          if (!holds(a, to)) improved |= try_ranks(a, i, a, i, to);
-        }
-        for (const size_t b : open) {
-          if (on_nodes(b)) continue;
-          for (size_t j = 0; b > a && j < best.placement.tables[b].ranks.size() && left > 0; ++j) {
-            const int here = best.placement.tables[a].ranks[i], there = best.placement.tables[b].ranks[j];
-            if (holds(a, there) || holds(b, here)) continue;
-            improved |= try_ranks(a, i, b, j, there);
-          }
-        }
-      }
-    }
-  }
-}
-
-void StepPricer::Measure(Candidate& candidate) {
+void StepPricer::Price(PricedPlacement& candidate) {
   candidate.work = Measure(candidate.placement);
   const StepGraph graph = Graph(candidate.work);
   candidate.step = Run(candidate.work, graph).step;

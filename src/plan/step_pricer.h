@@ -7,6 +7,16 @@
 
 namespace portolan {
 
+struct PricedPlacement {
+  explicit PricedPlacement(Placement p) : placement(std::move(p)) {}
+  bool Beats(const PricedPlacement& other) const { return fits != other.fits ? fits : step < other.step; }
+  Placement placement;
+  EmbeddingWork work;
+  Seconds step;
+  Bytes limit;  // what tables may use of a device beside what this placement needs
+  bool fits = false;
+};
+
 // Prices steps of one model under one recipe on one cluster for different placements, every shard once. Not part of the
 // API. Holds references: its arguments must outlive it.
 class StepPricer {
@@ -37,22 +47,12 @@ class StepPricer {
   Timeline Run(const EmbeddingWork& work, const StepGraph& graph) const;
   Seconds StepOf(const EmbeddingWork& work) const { return Run(work, Graph(work)).step; }
 
+  // Fills in all but the placement.
+  void Price(PricedPlacement& candidate);
+
  private:
-  struct Candidate {
-    explicit Candidate(Placement p) : placement(std::move(p)) {}
-    bool Beats(const Candidate& other) const { return fits != other.fits ? fits : step < other.step; }
-    Placement placement;
-    EmbeddingWork work;
-    Seconds step;
-    Bytes limit;  // what tables may use of a device beside what this placement needs
-    bool fits = false;
-  };
-  void Measure(Candidate& candidate);
   // Rounds of local search under weights taken at the best placement so far.
-  void Improve(Candidate& best, SearchSplits splits);
-  // Moves and swaps of single shards, and other splits of single tables, each priced by the step itself.
-  enum class PolishSplits { kNo, kYes };
-  void Polish(Candidate& best, PolishSplits splits);
+  void Improve(PricedPlacement& best, SearchSplits splits);
   PlacementWeights WeightsAt(const EmbeddingWork& work, Seconds step, double difference) const;
 
   const Model& model_;
