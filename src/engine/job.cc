@@ -1,5 +1,8 @@
 #include "engine/job.h"
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "engine/data/open_reader.h"
 #include "engine/data/replay.h"
 #include "recipe/rules/rule.h"
@@ -84,6 +87,15 @@ Result<Job> ReadJob(const YamlValue& value, const FindFile& find) {
   job.mlperf_log_file = map.String("mlperf_log", "");
   for (const YamlValue& rule : map.Elements("allow")) {
     PORTOLAN_ASSIGN_OR_RETURN(std::string name, rule.String());
+    const auto names = [] {
+      std::vector<std::string> all;
+      for (const auto& known : AllRules()) all.emplace_back(known->name());
+      return all;
+    }();
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return rule.MakeError(ErrorCode::kNotFound, "no rule is named '" + name + "'" + DidYouMean(name, names) +
+                                                      "; rules: " + Join(names, ", "));
+    }
     job.allow.insert(std::move(name));
   }
   PORTOLAN_RETURN_IF_ERROR(map.Finish());

@@ -22,17 +22,30 @@ std::string AfterColon(const std::string& line) {
   return begin == std::string::npos ? "" : line.substr(begin);
 }
 
-int CountCores(const std::string& path, std::string* model) {
+// "key : value" -> key without blanks after it.
+std::string BeforeColon(const std::string& line) {
+  const std::string before = line.substr(0, line.find(':'));
+  return before.substr(0, before.find_last_not_of(" \t") + 1);
+}
+
+int CountCores(const std::string& path, std::string* model, std::string* type) {
   std::ifstream stream(path);
   std::set<std::pair<std::string, std::string>> cores;
   int logical = 0;
   std::string line;
   std::string package;
+  std::map<std::string, std::string> identity;  // of the first processor
   while (std::getline(stream, line)) {
     if (line.starts_with("processor")) ++logical;
     if (line.starts_with("model name") && model->empty()) *model = AfterColon(line);
+    for (const char* key : {"vendor_id", "cpu family", "model", "stepping"}) {
+      if (BeforeColon(line) == key) identity.emplace(key, AfterColon(line));
+    }
     if (line.starts_with("physical id")) package = AfterColon(line);
     if (line.starts_with("core id")) cores.insert({package, AfterColon(line)});
+  }
+  if (identity.size() == 4) {
+    *type = identity["vendor_id"] + " " + identity["cpu family"] + "/" + identity["model"] + "/" + identity["stepping"];
   }
   return cores.empty() ? logical : static_cast<int>(cores.size());
 }
@@ -59,7 +72,7 @@ std::string FirstLine(const std::string& path) {
 
 HostMachine ReadHostMachine(const std::string& root) {
   HostMachine host;
-  host.cores = CountCores(root + "/proc/cpuinfo", &host.model);
+  host.cores = CountCores(root + "/proc/cpuinfo", &host.model, &host.type);
 
   std::ifstream meminfo(root + "/proc/meminfo");
   std::string line;

@@ -13,6 +13,7 @@ struct HostMachine {
   Bytes private_l2;        // of one core
   Bytes last_level_cache;  // all sockets together
   std::string model;       // "AMD EPYC 9575F"
+  std::string type;        // "AuthenticAMD 25/17/1": vendor, family, model, stepping; virtual machines hide the rest
 };
 
 // Reads <root>/proc/cpuinfo, <root>/proc/meminfo and <root>/sys/devices/system/cpu/cpu*/cache. `root` is "" for the

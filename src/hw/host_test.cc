@@ -14,7 +14,9 @@ TEST(HostTest, CountsCoresAndCaches) {
   for (int cpu = 0; cpu < 4; ++cpu) {
     const int socket = cpu / 2;
     cpuinfo += "processor\t: " + std::to_string(cpu) +
-               "\nmodel name\t: Test CPU\nphysical id\t: " + std::to_string(socket) + "\ncore id\t\t: 0\n\n";
+               "\nvendor_id\t: TestVendor\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Test CPU\nstepping\t: "
+               "1\nphysical id\t: " +
+               std::to_string(socket) + "\ncore id\t\t: 0\n\n";
     const std::string cache = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/";
     const std::string shared = socket == 0 ? "0-1\n" : "2-3\n";
     folder.Write(cache + "index2/level", "2\n");
@@ -31,6 +33,7 @@ TEST(HostTest, CountsCoresAndCaches) {
   const HostMachine host = ReadHostMachine(folder.path());
   EXPECT_EQ(host.cores, 2);
   EXPECT_EQ(host.model, "Test CPU");
+  EXPECT_EQ(host.type, "TestVendor 25/17/1");
   EXPECT_EQ(host.memory, Bytes(1024000));
   EXPECT_EQ(host.private_l2, Bytes(1048576));
   EXPECT_EQ(host.last_level_cache, Bytes(2.0 * 33554432));
@@ -40,6 +43,7 @@ TEST(HostTest, SaysNothingWhereTheMachineSaysNothing) {
   const TemporaryFolder folder;
   const HostMachine host = ReadHostMachine(folder.path());
   EXPECT_EQ(host.cores, 0);
+  EXPECT_EQ(host.type, "");
   EXPECT_EQ(host.memory, Bytes(0));
 }
 
