@@ -1,0 +1,85 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "loop/measured_grid.h"
+
+namespace portolan {
+
+// The lookups of a call behind the embedding grids, but for those over the number of lookups.
+constexpr int64_t kCalibratedLookups = 16384;
+
+// What this machine's kernels cost, by `calibrate`. Grids are of calls of the engine's own kernels:
+//   elementwise kernels by their name in KernelCall  [elements, width]
+//   gemm.<format>.<layout>                           [m, n, k]; layouts nt (forward), nn (input), tn (weight gradient)
+//   dot_forward and the like                         [rows, vectors, dim]
+//   embedding_forward.<format>.<warm|cold>           [dim, lookups a bag], seconds a lookup
+//   embedding_<fused|separate>.<optimizer>.<warm|cold>  [dim, lookups a row], seconds a lookup, fp32 rows
+//   embedding_<fused|separate>.<format>.<warm|cold>  the same with SGD, other formats
+//   embedding_forward.fp32.spilled, embedding_fused.sgd.spilled  the same, outputs or gradients in memory
+//   embedding_<fused|separate>.lookups  [lookups, dim], seconds a lookup: how they depend on the number
+// warm: rows in the caches; cold: rows of a table much larger than the last level.
+struct Calibration {
+  std::string machine;  // processor and threads: what it is valid for
+  std::string date;     // ISO 8601
+  int threads = 1;
+  double last_level_bytes = 0;
+  double warm_table_bytes = 0, cold_table_bytes = 0;  // of the tables behind the embedding grids
+  double fork_s = 0;                                  // an empty parallel loop
+  double sort_pass_s = 0;                             // a lookup and pass of the sort
+  double copy_bytes_per_s = 0;                        // read and written, memory
+  double copy_one_thread_bytes_per_s = 0;
+  double cache_bytes_per_s = 0;  // the same in the last-level cache
+  double gemm_flops_per_s = 0, gemm_bf16_flops_per_s = 0, gemm_one_thread_flops_per_s = 0;
+  double probe_s = 0;  // SpeedProbe at its fastest: all grids are scaled to the machine at that speed
+  double spread = 0;   // median over all points of (slowest - fastest) / median of their repetitions
+  std::vector<std::string> warnings;
+  std::map<std::string, MeasuredGrid> grids;
+
+  // The grid, which must exist: names are those above.
+  const MeasuredGrid& Grid(const std::string& name) const;
+};
+
+// Names of all grids and how many axes each has: a calibration without one of them is refused.
+const std::map<std::string, size_t>& CalibratedGrids();
+
+// "AMD EPYC (AuthenticAMD 25/17/1), 2 threads, kernels 1": what a calibration is valid for on the machine at hand.
+std::string MachineKey();
+
+// Runs all measurements on this machine's CPU; about 20 s. `progress` is told the part and its share done.
+Calibration MeasureMachine(const std::function<void(const std::string& part, double done)>& progress);
+
+// How fast this machine is at the moment: a few of its kernels, of sizes that a small step has, in about 3 ms. Clocks,
+// neighbours of a virtual machine and other load come and go, within seconds and by a factor of two.
+class SpeedProbe {
+ public:
+  SpeedProbe();
+  ~SpeedProbe();
+  SpeedProbe(const SpeedProbe&) = delete;
+  SpeedProbe& operator=(const SpeedProbe&) = delete;
+  // Geometric mean of the kernels' times.
+  double Seconds();
+
+ private:
+  struct Kernels;
+  std::unique_ptr<Kernels> kernels_;
+};
+
+// The folder of the user's own data: $XDG_CONFIG_HOME/portolan, or ~/.config/portolan; "" where neither is known.
+std::string UserDataDirectory();
+
+// <folder>/calibration/cpu.yaml and <folder>/accelerators/cpu.yaml, which `--on cpu` then finds. Errors: I/O.
+Status WriteCalibration(const Calibration& calibration, const std::string& folder);
+// Error: a file that is not whole, with its place.
+Result<Calibration> ReadCalibration(const std::string& folder);
+
+// The folder's calibration where it fits this machine and is at most `max_age_days` old; otherwise measured and kept.
+Result<Calibration> CalibrationOfThisMachine(const std::string& folder, double max_age_days,
+                                             const std::function<void(const std::string&, double)>& progress);
+
+}  // namespace portolan

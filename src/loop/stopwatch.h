@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace portolan {
+
+// Times of repeated calls.
+class Stopwatch {
+ public:
+  // Median seconds of one call of run(), after one call to warm up: `repetitions` samples of as many calls as take
+  // kSampleSeconds. `before`, where given, is called before every sample of one call and not timed.
+  double Median(const std::function<void()>& run, const std::function<void()>& before = nullptr);
+  // Median over all points so far of (slowest - fastest) / median.
+  double Spread() const;
+
+ private:
+  static constexpr int kRepetitions = 5;
+  static constexpr double kSampleSeconds = 100e-6;
+  std::vector<double> spreads_;
+};
+
+}  // namespace portolan
