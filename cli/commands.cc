@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/text.h"
+#include "loop/calibration.h"
 #include "plan/gemm_times.h"
 
 namespace portolan {
@@ -18,6 +20,9 @@ std::string BuiltInDataDirectory() {
 
 std::vector<std::string> DataDirectories(const GlobalOptions& global) {
   std::vector<std::string> dirs = {BuiltInDataDirectory()};
+  const std::string own = UserDataDirectory();
+  std::error_code ignored;
+  if (!own.empty() && std::filesystem::exists(own + "/accelerators", ignored)) dirs.push_back(own);
   dirs.insert(dirs.end(), global.data_dirs.begin(), global.data_dirs.end());
   return dirs;
 }

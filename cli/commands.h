@@ -31,7 +31,7 @@ void AddVerifyCommand(CLI::App& app, const GlobalOptions& global, int* exit_code
 
 // The folder of the built-in data: environment PORTOLAN_DATA, else what the build compiled in.
 std::string BuiltInDataDirectory();
-// The built-in data folder, then the user's.
+// The built-in data folder, then the user's own where `calibrate` has written to it, then those of --data-dir.
 std::vector<std::string> DataDirectories(const GlobalOptions& global);
 // Built-in hardware, then that of the user's directories.
 Result<Catalogue> LoadCatalogue(const GlobalOptions& global);

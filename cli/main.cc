@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "loop.h"
 #include "train.h"
 
 namespace {
@@ -89,6 +90,7 @@ int CheckOutput(int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  portolan::SettleThreads(argc, argv);
   CLI::App app{
       "Portolan takes recommendation-model training from one accelerator to another.\n"
       "Numbers are predictions from hardware facts; `portolan validate` shows how far\n"
@@ -120,6 +122,8 @@ int main(int argc, char** argv) {
   portolan::AddAuditCommand(app, global, &exit_code);
   portolan::AddVerifyCommand(app, global, &exit_code);
   portolan::AddTrainCommand(app, global, &exit_code);
+  portolan::AddCalibrateCommand(app, global, &exit_code);
+  portolan::AddOptimizeCommand(app, global, &exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

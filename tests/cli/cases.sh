@@ -5,6 +5,9 @@
 # Each failed check prints why. finish NAME sets the exit code and, when GTEST_OUTPUT=xml:FOLDER/ is set, writes
 # FOLDER/portolan_NAME_test.xml in GoogleTest's form, so that ./test counts every case.
 
+# No test reads the user's own calibration.
+export XDG_CONFIG_HOME=/nonexistent
+
 case_name="" case_failed=0 case_skipped="" failures=0 cases=0 xml=""
 
 begin() { case_name=$1 case_failed=0 case_skipped=""; }
