@@ -245,4 +245,5 @@ def main():
             compare(args, case, batches, folder)
 
 
-main()
+if __name__ == "__main__":
+    main()
