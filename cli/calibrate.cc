@@ -80,7 +80,7 @@ Result<int> RunCalibrate(const std::string& out, const GlobalOptions& global) {
 
 void AddCalibrateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
   auto out = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("calibrate", "Measure this machine and write its accelerator file");
+  CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, write its accelerator file");
   command
       ->add_option("--out", *out,
                    HelpText("Folder to write to, in place of the user's own ($XDG_CONFIG_HOME/portolan or "
