@@ -51,11 +51,11 @@ void PrintReport(const VerifyReport& report, const PortTarget& target) {
     for (const std::string& detail : report.why_details) Print(detail, kIndent);
     return;
   }
-  Print(
-      fmt::format("{} for {}: {} launches with waves of {} lanes, the port's with {}; {} compared, 2 orders of waves.",
-                  report.verdict == VerifyVerdict::kAgrees ? "Agrees" : "Disagrees", target.gfx, report.launches,
-                  report.wave_sizes[0], report.wave_sizes[1], report.compared_launches),
-      0);
+  Print(fmt::format("{} for {}: {} launches with waves of {} lanes, the port's with {}; {} and {} copies to the host "
+                    "compared, 2 orders of waves.",
+                    report.verdict == VerifyVerdict::kAgrees ? "Agrees" : "Disagrees", target.gfx, report.launches,
+                    report.wave_sizes[0], report.wave_sizes[1], report.compared_launches, report.compared_copies),
+        0);
   if (!report.ended) Print("Not all of it: the programs did not end by themselves.", 0);
   if (report.largest_relative > 0) {
     Print(fmt::format("Floating-point results differ by at most {:.1e}, taken for rounding.", report.largest_relative),

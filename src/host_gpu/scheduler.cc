@@ -230,9 +230,21 @@ WorkItem* Scheduler::Pick() {
   }
 }
 
+// The lanes that wait, when those that do not come spin: on lanes for which these hold a lock, perhaps. A branch's
+// lanes go on without the others on the hardware too. Lanes that are named must come.
+bool Scheduler::SettlesWithoutSpinners(Wave& wave) {
+  if (wave.parked == 0 || wave.waiting == 0 || (wave.ready & ~wave.parked) != 0) return false;
+  for (uint64_t rest = wave.waiting; rest != 0; rest &= rest - 1) {
+    if (Item(wave, std::countr_zero(rest)).mask != 0) return false;
+  }
+  Settle(wave);
+  return true;
+}
+
 // Nobody can run. The grid's barrier opens when all stand at it; else those that spin get another turn.
 bool Scheduler::Release() {
   bool parked = false;
+  bool settled = false;
   bool at_grid = false;
   for (size_t i = 0; i < resident_; ++i) {
     if (!blocks_[i]->resident) continue;
@@ -240,9 +252,11 @@ bool Scheduler::Release() {
       Wave& wave = blocks_[i]->waves[w];
       parked = parked || wave.parked != 0;
       at_grid = at_grid || wave.barrier != 0;
+      settled = SettlesWithoutSpinners(wave) || settled;
       wave.parked = 0;
     }
   }
+  if (settled) return true;
   if (parked) {
     // A block that waits for one that has not begun: a GPU would have both.
     if (next_block_ < block_count_ && (resident_ + 1) * threads_ <= kMaxResidentItems) {
@@ -365,7 +379,7 @@ void Scheduler::Settle(Wave& wave) {
   wave.active = active;
   if (chosen->orders_memory) ++wave.epoch;
   wave.waiting &= ~active;
-  wave.ready = active;
+  wave.ready |= active;
   spins_without_progress_ = 0;
   if (missing != 0) {
     const WorkItem& absent = Item(wave, std::countr_zero(missing));

@@ -98,6 +98,7 @@ class Scheduler {
   WorkItem* Pick();
   WorkItem* PickIn(Wave& wave);
   bool Release();
+  bool SettlesWithoutSpinners(Wave& wave);
   bool ReleaseBlock(Block& block);
   void Settle(Wave& wave);
   void CheckBarrierPlaces(const Block& block);

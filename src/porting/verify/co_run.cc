@@ -327,6 +327,7 @@ class Pair {
       return;
     }
     if (a[0] == "observe") {
+      ++result_.compared_copies;
       CompareBuffer(static_cast<int>(Number(a[1])), Number(a[2]), Number(a[3]), true);
       return;
     }

@@ -89,6 +89,7 @@ struct PairResult {
   std::vector<RunDifference> differences;  // the first of each launch site and buffer, in the order seen
   std::string parted;  // why the programs could not be followed side by side any longer; empty: they could to the end
   int64_t compared_launches = 0;
+  int64_t compared_copies = 0;  // of results to the host
   double largest_relative = 0;  // of floating-point elements that agreed
   double seconds = 0;
 };

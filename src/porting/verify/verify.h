@@ -64,7 +64,8 @@ struct VerifyReport {
   double run_seconds = 0;  // of all runs
   int64_t launches = 0;
   int64_t compared_launches = 0;
-  bool ended = false;  // the original and the port ran to their end
+  int64_t compared_copies = 0;  // of results to the host
+  bool ended = false;           // the original and the port ran to their end
   double largest_relative = 0;
   int wave_sizes[2] = {32, 64};
   std::vector<VerifyFinding> findings;

@@ -152,6 +152,50 @@ TEST(Verify, TimesThatAProgramPrintsAreTheSame) {
   EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
 }
 
+// Lanes that pass values with nothing but a fence between, from before __syncwarp; also while one holds a lock.
+TEST(Verify, LanesBehindAFenceOfTheBlockAreInStep) {
+  const VerifyReport report = RunProgram(
+      "__global__ void k(const int* in, int* out) {\n"
+      "  __shared__ int s[128];\n"
+      "  __shared__ int lock;\n"
+      "  const int t = threadIdx.x, lane = t % 32;\n"
+      "  if (t == 0) lock = 0;\n"
+      "  s[t] = in[t];\n"
+      "  __syncthreads();\n"
+      "  for (int step = 1; step < 32; step *= 2) {\n"
+      "    const int left = lane >= step ? s[t - step] : 0;\n"
+      "    __threadfence_block();\n"
+      "    s[t] += left;\n"
+      "    __threadfence_block();\n"
+      "  }\n"
+      "  __syncthreads();\n"
+      "  for (bool done = false; !done;) {\n"
+      "    if (atomicCAS(&lock, 0, 1) == 0) {\n"
+      "      out[128] += s[t];\n"
+      "      __threadfence_block();\n"
+      "      atomicExch(&lock, 0);\n"
+      "      done = true;\n"
+      "    }\n"
+      "  }\n"
+      "  out[t] = s[t];\n"
+      "}\n",
+      VerifyPort::kPort, "k<<<1, 128>>>(in, out);");
+  EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
+}
+
+TEST(Verify, ProgramsThatOnlyCallALibraryAreComparedByTheirCopies) {
+  const VerifyReport report = RunProgram(
+      "#include <cub/cub.cuh>\n", VerifyPort::kPort,
+      "cub::TransformInputIterator<bool, bool (*)(int), int*> some(in, [](int v) { return v > 0; });\n"
+      "size_t bytes = 0; void* scratch = nullptr;\n"
+      "cub::DeviceReduce::Sum(nullptr, bytes, some, out, n); cudaMalloc(&scratch, bytes);\n"
+      "cub::DeviceReduce::Sum(scratch, bytes, some, out, n);\n"
+      "int sum = 0; cudaMemcpy(&sum, out, 4, cudaMemcpyDeviceToHost); if (sum != 170) return 9;\n");  // 256 - 86
+  EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
+  EXPECT_EQ(report.launches, 0);
+  EXPECT_GE(report.compared_copies, 2);
+}
+
 TEST(Verify, FaultsOfTheProgramAreToldWithTheirLines) {
   const VerifyReport report = RunProgram(
       "__global__ void k(const int* in, int* out) {\n"

@@ -54,7 +54,8 @@ struct DeviceReduce {
   static cudaError_t Reduce(void* scratch, size_t& bytes, In in, Out out, Count count, Operator op, T initial,
                             cudaStream_t = nullptr, bool = false) {
     if (internal::AsksForScratch(scratch, bytes)) return cudaSuccess;
-    T result = initial;
+    // As in CUB: bool and char are summed in int.
+    std::decay_t<decltype(op(initial, in[0]))> result = initial;
     for (Count i = 0; i < count; ++i) result = op(result, in[i]);
     *out = result;
     return cudaSuccess;
@@ -96,7 +97,7 @@ struct DeviceScan {
   static cudaError_t ExclusiveScan(void* scratch, size_t& bytes, In in, Out out, Operator op, T initial, Count count,
                                    cudaStream_t = nullptr, bool = false) {
     if (internal::AsksForScratch(scratch, bytes)) return cudaSuccess;
-    internal::ValueOf<In> sum = initial;
+    std::decay_t<decltype(op(initial, in[0]))> sum = initial;
     for (Count i = 0; i < count; ++i) {
       const internal::ValueOf<In> value = in[i];
       out[i] = sum;
@@ -108,9 +109,13 @@ struct DeviceScan {
   static cudaError_t InclusiveScan(void* scratch, size_t& bytes, In in, Out out, Operator op, Count count,
                                    cudaStream_t = nullptr, bool = false) {
     if (internal::AsksForScratch(scratch, bytes)) return cudaSuccess;
-    internal::ValueOf<In> sum{};
+    std::decay_t<decltype(op(in[0], in[0]))> sum{};
     for (Count i = 0; i < count; ++i) {
-      sum = i == 0 ? in[i] : op(sum, in[i]);
+      if (i == 0) {
+        sum = in[i];
+      } else {
+        sum = op(sum, in[i]);
+      }
       out[i] = sum;
     }
     return cudaSuccess;
