@@ -1,7 +1,7 @@
 # portolan_library(NAME <name> [DEPS ...] [LIBS ...])
 #
 # Declares the static library portolan_<name> from the *.cc files of this folder and, when tests are built, one test
-# binary portolan_<name>_test from its *_test.cc files (*_bench.cc stay out, and gpu*.cc, which
+# binary portolan_<name>_test from its *_test.cc files (*_bench.cc stay out, and gpu*.cc and cuda*.cc, which
 # portolan_kernels.cmake compiles for each backend). DEPS are other Portolan libraries: an
 # arrow that is not in the table below (docs/ARCHITECTURE.md explains it) is refused at configure time. LIBS are
 # third-party targets.
@@ -51,7 +51,7 @@ function(portolan_library)
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "(_(test|bench)|/gpu[a-z_]*)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_(test|bench)|/(gpu|cuda)[a-z0-9_]*)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   add_library(portolan_${ARG_NAME} STATIC ${sources})
   target_include_directories(portolan_${ARG_NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)

@@ -74,11 +74,11 @@ PORTOLAN_DEVICE inline RowPlace RowOfRun(const Runs& runs, int64_t run) {
   return place;
 }
 
-// One row in the hands of a group of lanes.
-template <int kLanes, RowOptimizer kOptimizer>
+// One row in the hands of a group of lanes. Gradient: `Sum(column, dim)`, as RowGradient.
+template <int kLanes, RowOptimizer kOptimizer, typename Gradient>
 class RowUpdater {
  public:
-  PORTOLAN_DEVICE RowUpdater(const RowStep& step, const RowPlace& place, const RowGradient& gradient)
+  PORTOLAN_DEVICE RowUpdater(const RowStep& step, const RowPlace& place, const Gradient& gradient)
       : step_(step),
         gradient_(gradient),
         dim_(place.table.dim),
@@ -143,7 +143,7 @@ class RowUpdater {
     return gradient;
   }
   // The first columns of a lane are kept; a row with more than the group's width is summed again.
-  PORTOLAN_DEVICE Quad Gradient(int column) const {
+  PORTOLAN_DEVICE Quad GradientAt(int column) const {
     Quad gradient = own_;
     if (column != FirstColumn()) gradient = Scaled(gradient_.Sum(column, dim_));
     return gradient;
@@ -153,7 +153,7 @@ class RowUpdater {
   PORTOLAN_DEVICE void TakeRowState() {
     float squares = 0;
     for (int column = FirstColumn(); column < dim_; column += kStep) {
-      const Quad gradient = Gradient(column);
+      const Quad gradient = GradientAt(column);
       for (int i = 0; i < kLaneColumns; ++i) squares += gradient.value[i] * gradient.value[i];
     }
     const RowUpdate& u = step_.update;
@@ -170,7 +170,7 @@ class RowUpdater {
 
   PORTOLAN_DEVICE Quad NewWeights(int column, WriteState write) const {
     const RowUpdate& u = step_.update;
-    const Quad gradient = Gradient(column);
+    const Quad gradient = GradientAt(column);
     Quad weights = Weights(column);
     if constexpr (kOptimizer == RowOptimizer::kSgd || kOptimizer == RowOptimizer::kRowwiseAdagrad) {
       const float rate = kOptimizer == RowOptimizer::kSgd ? u.learning_rate : rate_;
@@ -255,7 +255,7 @@ class RowUpdater {
   }
 
   const RowStep& step_;
-  RowGradient gradient_;
+  Gradient gradient_;
   int dim_;
   RowFormat format_;
   char* row_;
@@ -267,9 +267,9 @@ class RowUpdater {
   float rate_ = 0;
 };
 
-template <int kLanes, RowOptimizer kOptimizer>
-PORTOLAN_DEVICE void UpdateRow(const RowStep& step, const RowPlace& place, const RowGradient& gradient) {
-  RowUpdater<kLanes, kOptimizer>(step, place, gradient).Run();
+template <int kLanes, RowOptimizer kOptimizer, typename Gradient>
+PORTOLAN_DEVICE void UpdateRow(const RowStep& step, const RowPlace& place, const Gradient& gradient) {
+  RowUpdater<kLanes, kOptimizer, Gradient>(step, place, gradient).Run();
 }
 
 }  // namespace portolan::kernels::PORTOLAN_BACKEND

@@ -1,0 +1,11 @@
+#include "kernels/embedding/cuda_update.h"
+
+namespace portolan::kernels::cuda {
+
+template <>
+void EmbeddingUpdate<Bf16>(const EmbeddingLookups& lookups, const SortedLookups& sorted, const RowUpdate& update,
+                           const StepControl* control, device::Stream stream) {
+  UpdateRows<Bf16>(lookups, sorted, update, control, stream);
+}
+
+}  // namespace portolan::kernels::cuda
