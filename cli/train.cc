@@ -24,9 +24,9 @@ namespace portolan {
 namespace {
 
 struct TrainOptions {
-  std::string job, import_file, export_file, export_batches, trace;
+  std::string job, import_file, export_file, export_batches, trace, device;
   std::optional<int64_t> steps, threads;
-  bool deterministic = false, dry_run = false;
+  bool deterministic = false, dry_run = false, profile = false;
 };
 
 std::string ShowRate(double per_s) {
@@ -51,6 +51,36 @@ void Print(const StepReport& report, int64_t steps) {
     fmt::print("\n");
   }
   std::fflush(stdout);
+}
+
+// Operations of one name together, in the order of their first.
+void PrintProfile(const StepProfile& profile) {
+  const std::vector<OperationTime>& operations = profile.operations;
+  std::vector<OperationTime> sums;
+  std::vector<int> counts;
+  double total = 0;
+  for (const OperationTime& operation : operations) {
+    size_t i = 0;
+    while (i < sums.size() && sums[i].name != operation.name) ++i;
+    if (i == sums.size()) {
+      sums.push_back({operation.name, 0, 0, 0});
+      counts.push_back(0);
+    }
+    sums[i].seconds += operation.seconds;
+    sums[i].bytes += operation.bytes;
+    sums[i].flops += operation.flops;
+    ++counts[i];
+    total += operation.seconds;
+  }
+  fmt::print("{:<28} {:>6} {:>9} {:>7} {:>8} {:>9}\n", "operation, one at a time", "calls", "ms", "share", "GB/s",
+             "TFLOP/s");
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const OperationTime& sum = sums[i];
+    fmt::print("{:<28} {:>6} {:>9.3f} {:>5.1f} % {:>8.0f} {:>9.1f}\n", sum.name, counts[i], sum.seconds * 1e3,
+               100 * sum.seconds / total, sum.bytes / sum.seconds * 1e-9, sum.flops / sum.seconds * 1e-12);
+  }
+  fmt::print("{:<28} {:>6} {:>9.3f}\n", "all", operations.size(), total * 1e3);
+  fmt::print("{:<28} {:>6} {:>9.3f}\n", "a step on the device", 1, profile.step_seconds * 1e3);
 }
 
 // Models and recipes are known by name, by a path from here, and by a path from the job's folder.
@@ -93,10 +123,17 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
   const auto find = [&](const std::string& kind, const std::string& name) { return Find(options, global, kind, name); };
   PORTOLAN_ASSIGN_OR_RETURN(Job job, LoadJob(options.job, find));
   if (options.steps) job.steps = *options.steps;
+  if (options.deterministic) job.repeats = Repeats::kBitEqual;
+  if (!options.device.empty()) job.device = options.device == "cuda" ? JobDevice::kCuda : JobDevice::kCpu;
   if (!options.import_file.empty()) job.import_file = options.import_file;
   if (!options.export_file.empty()) job.export_file = options.export_file;
   if (!options.trace.empty()) job.trace_file = options.trace;
   if (!options.export_batches.empty()) PORTOLAN_RETURN_IF_ERROR(ExportBatches(job, options.export_batches));
+  constexpr int kProfiledSteps = 5;
+  if (options.profile && job.device != JobDevice::kCuda) {
+    return MakeError(ErrorCode::kInvalidValue, "--profile times the operations of device cuda, got device cpu");
+  }
+  if (options.profile) job.profile_steps = kProfiledSteps;
   if (options.threads) omp_set_num_threads(static_cast<int>(*options.threads));
   PORTOLAN_ASSIGN_OR_RETURN(const MemoryForecast forecast, ForecastMemory(job));
   fmt::print("{}, recipe {}, batch {}, {:.2f} GB of memory\n", job.model.id, job.recipe.id, job.recipe.GlobalBatch(1),
@@ -106,12 +143,14 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
     fmt::print("{}\n", forecast.what_would_fit.empty() ? "fits" : "does not fit: " + forecast.what_would_fit);
     return 0;
   }
-  fmt::print("{} threads\n", omp_get_max_threads());
+  fmt::print("{}\n",
+             job.device == JobDevice::kCuda ? forecast.device : fmt::format("{} threads", omp_get_max_threads()));
   std::fflush(stdout);
   PORTOLAN_ASSIGN_OR_RETURN(const TrainSummary summary,
                             Train(job, [&](const StepReport& report) { Print(report, job.steps); }));
   const double rate = summary.seconds > 0 ? static_cast<double>(summary.samples) / summary.seconds : 0;
   fmt::print("done: {} steps, {}samples/s over {:.1f} s\n", summary.steps, ShowRate(rate), summary.seconds);
+  if (!summary.profile.operations.empty()) PrintProfile(summary.profile);
   if (!global.json_path.empty()) {
     const auto number = [](double value) {
       return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
@@ -132,9 +171,13 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
 
 void AddTrainCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = app.add_subcommand("train", "Train a model on this machine's CPU");
+  CLI::App* command = app.add_subcommand("train", "Train a model on this machine's CPU or GPU");
   command->add_option("JOB", options->job, HelpText("A job file: model, recipe, data, steps (docs/train.md)"))
       ->required();
+  command
+      ->add_option("--device", options->device,
+                   HelpText("In place of the job's device: cpu, or cuda for one NVIDIA GPU"))
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--steps", options->steps, HelpText("In place of the job's steps"))->check(CLI::Range(0.0, 1e12));
   command
       ->add_option("--threads", options->threads, HelpText("OpenMP threads; OMP_NUM_THREADS or all cores without it"))
@@ -146,7 +189,11 @@ void AddTrainCommand(CLI::App& app, const GlobalOptions& global, int* exit_code)
   command->add_option("--trace", options->trace, HelpText("Write the phases of every step as a Chrome trace"));
   command->add_flag(
       "--deterministic", options->deterministic,
-      HelpText("Bit-equal whatever the number of threads. Always so on one CPU; kept for other backends"));
+      HelpText(
+          "The same bits in every run. Always so on one CPU; on device cuda products take the library's first choice "
+          "instead of the fastest timed"));
+  command->add_flag("--profile", options->profile,
+                    HelpText("At the end, time the operations of a few more steps one by one (device cuda)"));
   command->add_flag("--dry-run", options->dry_run,
                     HelpText("Read the job and say what memory it needs; train nothing"));
   command->footer("Goes on from the newest checkpoint of the job's folder. docs/train.md");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,18 @@
 #include "engine/data/policy.h"
 
 namespace portolan {
+
+// A batch in the memory of an accelerator, whole and ready: the same arrays as in Batch, null where those are empty.
+struct DeviceBatch {
+  virtual ~DeviceBatch() = default;
+  int64_t size = 0, lookups = 0;
+  const float* dense = nullptr;
+  const float* labels = nullptr;
+  const int64_t* ids = nullptr;
+  const int64_t* offsets = nullptr;
+  const float* id_weights = nullptr;
+  const float* sample_weights = nullptr;
+};
 
 // What a reader gives to the training loop, all in host memory.
 struct Batch {
@@ -19,6 +32,8 @@ struct Batch {
                                       // ids[offsets[f * B + b]] to ids[offsets[f * B + b + 1]]
   std::vector<float> id_weights;      // [lookups], or empty: all 1
   std::vector<float> sample_weights;  // [B], or empty: all 1
+  // Where the reader feeds an accelerator: of the rest only size and labels need to be filled then.
+  std::shared_ptr<const DeviceBatch> device;
 };
 
 // What a reader's batches must look like.
@@ -52,6 +67,8 @@ class Reader {
   // What the policies of a reader of files let pass since it was opened or restored; nothing for the others. Samples of
   // a shuffle window count when the window is read.
   virtual ReadCounts Counts() const { return {}; }
+  // After so many batches of one size the same ones come again, and Position is their number; 0: they do not.
+  virtual int64_t Cycle() const { return 0; }
 };
 
 }  // namespace portolan

@@ -21,15 +21,17 @@ constexpr char kPrefix[] = "step_";
 constexpr char kStateFile[] = "state.safetensors";
 constexpr char kDoneFile[] = "DONE";
 
-std::vector<TensorView> Views(Network* network, bool (*wanted)(const Network::State&)) {
+std::vector<TensorView> Views(TrainableNetwork* network, bool (*wanted)(const TrainableNetwork::State&)) {
   std::vector<TensorView> views;
-  for (const Network::State& state : network->States()) {
+  for (const TrainableNetwork::State& state : network->States()) {
     if (wanted(state)) views.push_back({state.name, state.dtype, state.shape, state.data, state.bytes});
   }
   return views;
 }
-bool Any(const Network::State& /*state*/) { return true; }
-bool IsParameter(const Network::State& state) { return state.kind == Network::State::Kind::kParameter; }
+bool Any(const TrainableNetwork::State& /*state*/) { return true; }
+bool IsParameter(const TrainableNetwork::State& state) {
+  return state.kind == TrainableNetwork::State::Kind::kParameter;
+}
 
 tl::unexpected<Error> FolderError(const std::string& path, const std::error_code& code) {
   return tl::make_unexpected(Error{ErrorCode::kIo, "cannot be written: " + code.message(), path, 0, {}});
@@ -72,7 +74,7 @@ Status WriteDone(const std::string& path) {
 
 }  // namespace
 
-Status CheckpointFolder::Save(Network* network, const Progress& progress) const {
+Status CheckpointFolder::Save(TrainableNetwork* network, const Progress& progress) const {
   std::error_code code;
   fs::create_directories(folder_, code);
   if (code) return FolderError(folder_, code);
@@ -85,6 +87,7 @@ Status CheckpointFolder::Save(Network* network, const Progress& progress) const 
                                      {"samples", std::to_string(progress.samples)},
                                      {"position", progress.position},
                                      {"job", progress.job}});
+  network->FinishStates(TrainableNetwork::StateUse::kRead);
   if (written) written = WriteDone(temporary + "/" + kDoneFile);
   if (written) written = SyncFolder(temporary);
   if (!written) {
@@ -103,7 +106,7 @@ Status CheckpointFolder::Save(Network* network, const Progress& progress) const 
   return {};
 }
 
-Result<std::optional<Progress>> CheckpointFolder::LoadNewest(Network* network, const std::string& job) const {
+Result<std::optional<Progress>> CheckpointFolder::LoadNewest(TrainableNetwork* network, const std::string& job) const {
   const std::vector<int64_t> steps = WholeSteps(folder_);
   if (steps.empty()) return std::nullopt;
   const std::string path = StepFolder(folder_, steps.back()) + "/" + kStateFile;
@@ -130,16 +133,20 @@ Result<std::optional<Progress>> CheckpointFolder::LoadNewest(Network* network, c
                                      {}});
   }
   for (const TensorView& view : Views(network, Any)) PORTOLAN_RETURN_IF_ERROR(file.Read(view));
+  network->FinishStates(TrainableNetwork::StateUse::kChanged);
   return progress;
 }
 
-Status ExportParameters(Network* network, const std::string& path) {
-  return WriteSafetensors(path, Views(network, IsParameter), {{"format", "pt"}});
+Status ExportParameters(TrainableNetwork* network, const std::string& path) {
+  const Status written = WriteSafetensors(path, Views(network, IsParameter), {{"format", "pt"}});
+  network->FinishStates(TrainableNetwork::StateUse::kRead);
+  return written;
 }
 
-Status ImportParameters(Network* network, const std::string& path) {
+Status ImportParameters(TrainableNetwork* network, const std::string& path) {
   PORTOLAN_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
   for (const TensorView& view : Views(network, IsParameter)) PORTOLAN_RETURN_IF_ERROR(file.Read(view));
+  network->FinishStates(TrainableNetwork::StateUse::kChanged);
   return {};
 }
 

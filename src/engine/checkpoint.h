@@ -24,9 +24,9 @@ class CheckpointFolder {
  public:
   CheckpointFolder(std::string folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {}
   // Writes one and removes all but the newest `keep`. On an error (disk full) the older ones are untouched.
-  Status Save(Network* network, const Progress& progress) const;
+  Status Save(TrainableNetwork* network, const Progress& progress) const;
   // Loads the newest; nullopt where there is none. Errors: a file that is damaged or of another job.
-  Result<std::optional<Progress>> LoadNewest(Network* network, const std::string& job) const;
+  Result<std::optional<Progress>> LoadNewest(TrainableNetwork* network, const std::string& job) const;
 
  private:
   std::string folder_;
@@ -34,8 +34,8 @@ class CheckpointFolder {
 };
 
 // Parameters only, fp32 unless the rows are narrower: what other programs read.
-Status ExportParameters(Network* network, const std::string& path);
+Status ExportParameters(TrainableNetwork* network, const std::string& path);
 // Every parameter that the model has must be in the file, in the same format and shape.
-Status ImportParameters(Network* network, const std::string& path);
+Status ImportParameters(TrainableNetwork* network, const std::string& path);
 
 }  // namespace portolan

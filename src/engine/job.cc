@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/yaml_enum.h"
 #include "engine/data/open_reader.h"
 #include "engine/data/replay.h"
 #include "recipe/rules/rule.h"
 
 namespace portolan {
 namespace {
+
+constexpr NamedValue<JobDevice> kDeviceNames[] = {{"cpu", JobDevice::kCpu}, {"cuda", JobDevice::kCuda}};
 
 Result<Model> ReadJobModel(const YamlValue& value, const FindFile& find) {
   if (!value.IsScalar()) return ReadModel(value);
@@ -51,6 +54,7 @@ Result<Job> ReadJob(const YamlValue& value, const FindFile& find) {
   const std::optional<YamlValue> data = map.Find("data");
   if (!data) return value.MakeError(ErrorCode::kMissingField, "data: required, but missing");
   job.data = *data;
+  job.device = ReadEnum(map, "device", kDeviceNames, JobDevice::kCpu);
   job.steps = map.Integer("steps", kCountOrNone);
   job.seed = static_cast<uint64_t>(map.Integer("seed", {0, 9e15}, 1));
   map.Visit("learning_rate", [&](const YamlValue& rate) -> Status {

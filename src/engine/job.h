@@ -11,11 +11,14 @@
 #include "base/yaml.h"
 #include "engine/batch.h"
 #include "engine/data/synthetic.h"
+#include "engine/network.h"
 #include "engine/schedule.h"
 #include "model/model.h"
 #include "recipe/recipe.h"
 
 namespace portolan {
+
+enum class JobDevice { kCpu, kCuda };
 
 // What `portolan train` runs, read from YAML (docs/train.md is the reference of the format).
 struct Job {
@@ -23,6 +26,7 @@ struct Job {
   Recipe recipe;
   YamlValue data;               // read by MakeReader
   std::set<std::string> allow;  // rules that change the maths and may be used by plan and optimize
+  JobDevice device = JobDevice::kCpu;
   int64_t steps = 0;
   uint64_t seed = 1;
   Schedule schedule;
@@ -37,6 +41,8 @@ struct Job {
   std::string import_file;  // parameters to start from
   std::string export_file;  // parameters at the end
   std::string trace_file, event_folder, mlperf_log_file;
+  Repeats repeats = Repeats::kAsFast;
+  int profile_steps = 0;  // steps after the last one that are timed operation by operation (device cuda)
 };
 
 // Finds the file of a model or recipe by name: (kind, name) -> path. Kinds: "models", "recipes".

@@ -74,6 +74,7 @@ class Linear : public Layer {
   Linear(const std::string& name, int64_t in, int64_t out, ActivationKind activation)
       : in_(in), out_(out), activation_(activation) {
     parameters = LinearParameters(name, in, out);
+    spec = LinearSpec{in, out, activation};
     if (KeepsInput()) scratch.push_back({out, Scratch::Life::kForwardToBackward});
   }
   void Forward(const LayerIo& io) override {
@@ -113,7 +114,9 @@ class Linear : public Layer {
 
 class Join : public Layer {
  public:
-  Join(std::vector<JoinedInput> inputs, int64_t padding) : inputs_(std::move(inputs)), padding_(padding) {}
+  Join(std::vector<JoinedInput> inputs, int64_t padding) : inputs_(std::move(inputs)), padding_(padding) {
+    spec = JoinSpec{inputs_, padding_};
+  }
   void Forward(const LayerIo& io) override {
     int64_t column = 0;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -151,7 +154,9 @@ class Join : public Layer {
 
 class DotInteraction : public Layer {
  public:
-  DotInteraction(int64_t vectors, int64_t dim, int64_t padding) : vectors_(vectors), dim_(dim), padding_(padding) {}
+  DotInteraction(int64_t vectors, int64_t dim, int64_t padding) : vectors_(vectors), dim_(dim), padding_(padding) {
+    spec = DotInteractionSpec{vectors, dim, padding};
+  }
   void Forward(const LayerIo& io) override {
     kernels::cpu::DotInteractionForward(Shape(io, io.y.stride), io.x[0].data, io.y.data);
   }
@@ -182,6 +187,7 @@ class Cross : public Layer {
   Cross(const std::string& name, int64_t width, int64_t layers, int64_t rank)
       : width_(width), layers_(layers), rank_(rank) {
     parameters = CrossParameters(name, width, layers, rank);
+    spec = CrossSpec{width, layers, rank};
     const auto kept = Scratch::Life::kForwardToBackward;
     for (int64_t l = 1; l < layers; ++l) scratch.push_back({width, kept});
     for (int64_t l = 0; l < layers; ++l) scratch.push_back({width, kept});
@@ -280,6 +286,7 @@ class Cross : public Layer {
 class Norm : public Layer {
  public:
   Norm(const std::string& name, int64_t tokens, int64_t width) : tokens_(tokens), width_(width) {
+    spec = NormSpec{tokens, width};
     parameters.push_back({name + ".gamma", {width}, InitialValues::kOne});
     parameters.push_back({name + ".beta", {width}, InitialValues::kZero});
     scratch = {{tokens, Scratch::Life::kForwardToBackward}, {tokens, Scratch::Life::kForwardToBackward}};
@@ -306,7 +313,7 @@ class Norm : public Layer {
 
 class Sum : public Layer {
  public:
-  Sum(int64_t inputs, int64_t width) : inputs_(inputs), width_(width) {}
+  Sum(int64_t inputs, int64_t width) : inputs_(inputs), width_(width) { spec = AddSpec{inputs, width}; }
   void Forward(const LayerIo& io) override {
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < io.rows; ++r) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kernels/activation/activation.h"
@@ -68,6 +69,33 @@ struct LayerCalls {
   std::vector<KernelCall> forward, backward;
 };
 
+// What a layer computes, for a backend with kernels of its own. Sizes as in the functions below that make layers.
+struct JoinedInput {
+  int64_t width = 0;
+  enum class Place { kInOutput, kCopied } place = Place::kCopied;
+};
+struct LinearSpec {
+  int64_t in = 0, out = 0;
+  kernels::ActivationKind activation = kernels::ActivationKind::kNone;
+};
+struct JoinSpec {
+  std::vector<JoinedInput> inputs;
+  int64_t padding = 0;
+};
+struct DotInteractionSpec {
+  int64_t vectors = 0, dim = 0, padding = 0;
+};
+struct CrossSpec {
+  int64_t width = 0, layers = 0, rank = 0;
+};
+struct NormSpec {
+  int64_t tokens = 0, width = 0;
+};
+struct AddSpec {
+  int64_t inputs = 0, width = 0;
+};
+using LayerSpec = std::variant<LinearSpec, JoinSpec, DotInteractionSpec, CrossSpec, NormSpec, AddSpec>;
+
 // One step of the graph. Not thread-safe.
 class Layer {
  public:
@@ -79,16 +107,13 @@ class Layer {
 
   std::vector<Parameter> parameters;
   std::vector<Scratch> scratch;
+  LayerSpec spec;
 };
 
 // y = activation(x W^T + b), W [out, in], b [out]. Weights start as N(0, 2 / (in + out)), the bias as N(0, 1 / out):
 // facebookresearch/dlrm's initialisation.
 std::unique_ptr<Layer> MakeLinear(const std::string& name, int64_t in, int64_t out, kernels::ActivationKind activation);
 // Inputs beside each other, then `padding` zero columns. Inputs that are `placed` already lie in y.
-struct JoinedInput {
-  int64_t width = 0;
-  enum class Place { kInOutput, kCopied } place = Place::kCopied;
-};
 std::unique_ptr<Layer> MakeJoin(std::vector<JoinedInput> inputs, int64_t padding);
 std::unique_ptr<Layer> MakeDotInteraction(int64_t vectors, int64_t dim, int64_t padding);
 // `rank` 0: full matrices. Weights start as N(0, 2 / (in + out)) (Glorot), the bias at zero.

@@ -46,10 +46,6 @@ double Normal(uint32_t key, uint64_t index) {
   return std::sqrt(-2 * std::log(Uniform(key, 2 * index))) * std::cos(2 * M_PI * Uniform(key, 2 * index + 1));
 }
 
-// Places in the seed's space, so that no two uses of one seed share bits.
-constexpr uint64_t kSeedOfParameters = uint64_t{1} << 60;
-constexpr uint64_t kSeedOfRows = uint64_t{2} << 60;
-
 }  // namespace
 
 Network::Network(NetworkPlan plan, uint64_t seed) : plan_(std::move(plan)) {
@@ -203,7 +199,9 @@ void Network::BackwardLayers(const Batch& batch, int64_t first, int64_t rows, La
 
 void Network::Mark(const char* name, double begin_s) { phases_.push_back({name, begin_s, Now()}); }
 
-StepResult Network::TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits) {
+StepResult Network::TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits,
+                              const std::function<void()>& beside) {
+  if (beside) beside();
   phases_.clear();
   double begin = Now();
   BindBatch(batch);

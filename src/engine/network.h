@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -91,6 +92,14 @@ struct NetworkPlan {
 // Lowers a model to layers. Refuses by name the blocks that this engine does not have yet.
 Result<NetworkPlan> PlanNetwork(const Model& model, const NetworkOptions& options);
 
+// Places in the seed's space, so that no two uses of one seed share bits.
+constexpr uint64_t kSeedOfParameters = uint64_t{1} << 60;
+constexpr uint64_t kSeedOfRows = uint64_t{2} << 60;
+
+// Whether a run may take what is fastest at its start (kAsFast), or must have the same bits as every other run of the
+// same job on one type of device (kBitEqual). The CPU's runs are always bit-equal.
+enum class Repeats { kAsFast, kBitEqual };
+
 // Learning rates and scaling of one update.
 struct UpdateSettings {
   float dense_rate = 0;
@@ -114,22 +123,20 @@ struct PhaseTime {
   double begin_s, end_s;
 };
 
-// Parameters, state and memory of a model in training. Not thread-safe; the kernels use OpenMP.
-class Network {
+// A model in training on some device: what the training loop, checkpoints and reports need of it. Not thread-safe.
+class TrainableNetwork {
  public:
-  // Allocates and initialises: the same seed gives the same parameters.
-  Network(NetworkPlan plan, uint64_t seed);
-  ~Network();
-  Network(const Network&) = delete;
-  Network& operator=(const Network&) = delete;
+  virtual ~TrainableNetwork() = default;
 
   // One forward and backward pass and one update. `logits` [batch.size] receives the predictions before the update.
-  StepResult TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits);
+  // `beside` (may be empty) is called once, while the device computes where it is another one than the caller's.
+  virtual StepResult TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits,
+                               const std::function<void()>& beside) = 0;
   // Forward only; returns the mean loss.
-  double Evaluate(const Batch& batch, float* logits);
-
-  const NetworkPlan& plan() const { return plan_; }
-  // What a checkpoint holds, as raw memory with names.
+  virtual double Evaluate(const Batch& batch, float* logits) = 0;
+  virtual const NetworkPlan& plan() const = 0;
+  // What a checkpoint holds, as host memory with names. It is valid, and changes of it reach the network, until
+  // FinishStates, which says whether it was changed.
   struct State {
     std::string name;
     std::string dtype;  // safetensors names: F32, F16, BF16, U8
@@ -138,8 +145,27 @@ class Network {
     int64_t bytes = 0;
     enum class Kind { kParameter, kOptimizer } kind = Kind::kParameter;
   };
-  std::vector<State> States();
-  const std::vector<PhaseTime>& phases() const { return phases_; }
+  virtual std::vector<State> States() = 0;
+  enum class StateUse { kRead, kChanged };
+  virtual void FinishStates(StateUse /*use*/) {}
+  virtual const std::vector<PhaseTime>& phases() const = 0;
+};
+
+// The same on the CPU. The kernels use OpenMP.
+class Network : public TrainableNetwork {
+ public:
+  // Allocates and initialises: the same seed gives the same parameters.
+  Network(NetworkPlan plan, uint64_t seed);
+  ~Network() override;
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  StepResult TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits,
+                       const std::function<void()>& beside) override;
+  double Evaluate(const Batch& batch, float* logits) override;
+  const NetworkPlan& plan() const override { return plan_; }
+  std::vector<State> States() override;
+  const std::vector<PhaseTime>& phases() const override { return phases_; }
 
  private:
   void Initialise(uint64_t seed);

@@ -8,9 +8,11 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "base/text.h"
 #include "engine/checkpoint.h"
+#include "engine/cuda_network.h"
 #include "engine/data/prefetch_reader.h"
 #include "engine/metrics.h"
 #include "engine/mlperf_log.h"
@@ -36,9 +38,23 @@ double AvailableBytes() {
 
 std::string Gigabytes(double bytes) { return fmt::format("{:.2f} GB", bytes * 1e-9); }
 
-Result<double> NeedWith(const Job& job, NetworkOptions options) {
-  PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options));
-  return plan.MemoryBytes();
+// How a job computes, on the device that it asks for.
+Result<CudaOptions> OptionsOf(const Job& job, std::vector<std::string>* notes) {
+  if (job.device == JobDevice::kCuda) return CudaOptionsFromRecipe(job.model, job.recipe, notes);
+  CudaOptions options;
+  PORTOLAN_ASSIGN_OR_RETURN(options.network, OptionsFromRecipe(job.model, job.recipe, notes));
+  return options;
+}
+
+using MemoryParts = std::vector<std::pair<std::string, double>>;
+Result<MemoryParts> PartsWith(const Job& job, const CudaOptions& options) {
+  PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options.network));
+  return job.device == JobDevice::kCuda ? CudaMemoryParts(plan, options.math) : plan.MemoryParts();
+}
+double Sum(const MemoryParts& parts) {
+  double sum = 0;
+  for (const auto& [name, bytes] : parts) sum += bytes;
+  return sum;
 }
 
 // What of a job must be equal for its checkpoint to be usable.
@@ -99,6 +115,13 @@ class Run {
   Result<TrainSummary> Loop() {
     Batch batch;
     std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
+    // The predictions of a step are taken into the metrics beside the next one.
+    std::vector<float> done_logits(logits.size()), done_labels;
+    int64_t done_size = 0;
+    const auto take_done = [&] {
+      window_.Add(done_logits.data(), done_labels.data(), done_size);
+      done_size = 0;
+    };
     double interval_begin = Now(), waited = 0;
     int64_t interval_samples = 0, interval_steps = 0;
     while (progress_.step < job_.steps) {
@@ -112,13 +135,15 @@ class Run {
       }
       const int64_t step = progress_.step + 1;
       const UpdateSettings settings = SettingsAtStep(job_, step);
-      const StepResult result = network_->TrainStep(batch, settings, logits.data());
+      const StepResult result = network_->TrainStep(batch, settings, logits.data(), take_done);
       if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return Diverged(step, result);
       progress_.step = step;
       progress_.samples += batch.size;
       progress_.position = reader_->Position();
       summary_.losses.push_back(result.loss);
-      window_.Add(logits.data(), batch.labels.data(), batch.size);
+      done_logits.swap(logits);
+      done_labels.swap(batch.labels);
+      done_size = batch.size;
       if (trace_) trace_->Add(step, network_->phases());
       interval_samples += batch.size;
       ++interval_steps;
@@ -128,6 +153,7 @@ class Run {
       const double seconds = Now() - interval_begin;
       summary_.seconds += seconds;
       summary_.samples += interval_samples;
+      take_done();
       StepReport report;
       report.step = step;
       report.loss = window_.MeanLoss();
@@ -151,6 +177,11 @@ class Run {
     if (!job_.export_file.empty()) PORTOLAN_RETURN_IF_ERROR(ExportParameters(network_.get(), job_.export_file));
     if (trace_) PORTOLAN_RETURN_IF_ERROR(trace_->Write(job_.trace_file));
     summary_.steps = progress_.step;
+    if (job_.profile_steps > 0) {
+      PORTOLAN_ASSIGN_OR_RETURN(
+          summary_.profile,
+          ProfileCudaStep(network_.get(), reader_.get(), SettingsAtStep(job_, progress_.step + 1), job_.profile_steps));
+    }
     return summary_;
   }
 
@@ -162,16 +193,24 @@ class Run {
                        fmt::format("needs {} of memory, {} are available; {}", Gigabytes(forecast.needed),
                                    Gigabytes(forecast.available), forecast.what_would_fit));
     }
-    PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions options, OptionsFromRecipe(job_.model, job_.recipe, &notes));
+    PORTOLAN_ASSIGN_OR_RETURN(const CudaOptions computed, OptionsOf(job_, &notes));
+    const NetworkOptions& options = computed.network;
     PORTOLAN_ASSIGN_OR_RETURN(NetworkPlan plan, PlanNetwork(job_.model, options));
     const BatchSchema schema = plan.Schema(job_.model);
+    const bool on_cuda = job_.device == JobDevice::kCuda;
     PORTOLAN_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader,
                               MakeReader(job_.data, schema, DataSplit::kTrain, job_.eval_samples));
+    if (on_cuda) reader = MakeCudaReader(std::move(reader), schema);
     reader_ = std::make_unique<PrefetchReader>(std::move(reader), kBatchesAhead);
     PORTOLAN_ASSIGN_OR_RETURN(eval_reader_, MakeReader(job_.data, schema, DataSplit::kEval, job_.eval_samples));
+    if (on_cuda && eval_reader_) eval_reader_ = MakeCudaReader(std::move(eval_reader_), schema);
     if (eval_reader_) eval_start_ = eval_reader_->Position();
     for (const std::string& note : notes) report_({ReportKind::kNote, note});
-    network_ = std::make_unique<Network>(std::move(plan), job_.seed);
+    if (on_cuda) {
+      PORTOLAN_ASSIGN_OR_RETURN(network_, MakeCudaNetwork(std::move(plan), computed.math, job_.seed, job_.repeats));
+    } else {
+      network_ = std::make_unique<Network>(std::move(plan), job_.seed);
+    }
     if (!job_.import_file.empty()) PORTOLAN_RETURN_IF_ERROR(ImportParameters(network_.get(), job_.import_file));
     progress_.job = Identity(job_, options);
     if (!job_.checkpoint_folder.empty()) {
@@ -262,7 +301,7 @@ class Run {
   const std::function<void(const StepReport&)>& report_;
   std::unique_ptr<Reader> reader_, eval_reader_;
   std::string eval_start_;
-  std::unique_ptr<Network> network_;
+  std::unique_ptr<TrainableNetwork> network_;
   std::optional<CheckpointFolder> checkpoints_;
   std::optional<EventWriter> events_;
   std::optional<ChromeTrace> trace_;
@@ -277,30 +316,36 @@ class Run {
 
 Result<MemoryForecast> ForecastMemory(const Job& job) {
   std::vector<std::string> notes;
-  PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions options, OptionsFromRecipe(job.model, job.recipe, &notes));
-  PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options));
+  PORTOLAN_ASSIGN_OR_RETURN(const CudaOptions options, OptionsOf(job, &notes));
   MemoryForecast forecast;
-  forecast.parts = plan.MemoryParts();
-  forecast.needed = plan.MemoryBytes();
-  forecast.available = AvailableBytes();
+  PORTOLAN_ASSIGN_OR_RETURN(forecast.parts, PartsWith(job, options));
+  forecast.needed = Sum(forecast.parts);
+  if (job.device == JobDevice::kCuda) {
+    PORTOLAN_ASSIGN_OR_RETURN(const CudaMemory memory, CudaMemoryAvailable());
+    forecast.available = memory.free_bytes;
+    forecast.device = memory.device;
+  } else {
+    forecast.available = AvailableBytes();
+  }
   if (forecast.available == 0 || forecast.needed <= forecast.available) return forecast;
   std::vector<std::string> fits;
-  const auto consider = [&](const std::string& what, const NetworkOptions& changed) {
-    const Result<double> need = NeedWith(job, changed);
-    if (need && *need <= forecast.available) fits.push_back(fmt::format("{} ({})", what, Gigabytes(*need)));
+  const auto consider = [&](const std::string& what, const CudaOptions& changed) {
+    const Result<MemoryParts> need = PartsWith(job, changed);
+    if (need && Sum(*need) <= forecast.available) fits.push_back(fmt::format("{} ({})", what, Gigabytes(Sum(*need))));
   };
-  NetworkOptions changed = options;
-  changed.row = kernels::RowFormat::kBf16;
+  CudaOptions changed = options;
+  changed.network.row = kernels::RowFormat::kBf16;
   consider("precision.embedding_row bf16", changed);
-  changed.row_optimizer = kernels::RowOptimizer::kRowwiseAdagrad;
+  changed.network.row_optimizer = kernels::RowOptimizer::kRowwiseAdagrad;
   consider("bf16 rows with embedding.optimizer rowwise_adagrad", changed);
-  changed.row = options.row;
+  changed.network.row = options.network.row;
   consider("embedding.optimizer rowwise_adagrad", changed);
   changed = options;
-  for (changed.batch = options.batch / 2; changed.batch >= 1; changed.batch /= 2) {
-    const Result<double> need = NeedWith(job, changed);
-    if (!need || *need > forecast.available) continue;
-    fits.push_back(fmt::format("a batch of {} ({})", changed.batch, Gigabytes(*need)));
+  int64_t& batch = changed.network.batch;
+  for (batch = options.network.batch / 2; batch >= 1; batch /= 2) {
+    const Result<MemoryParts> need = PartsWith(job, changed);
+    if (!need || Sum(*need) > forecast.available) continue;
+    fits.push_back(fmt::format("a batch of {} ({})", batch, Gigabytes(Sum(*need))));
     break;
   }
   forecast.what_would_fit = fits.empty() ? "the largest part is " : "would fit: ";
@@ -335,6 +380,10 @@ Result<TrainSummary> Train(const Job& job, const std::function<void(const StepRe
     return Run(job, report).Go();
   } catch (const std::bad_alloc&) {
     return MakeError(ErrorCode::kIo, "the system gave less memory than it said to have; use a smaller batch or model");
+  } catch (const std::runtime_error& error) {
+    const std::string text = DeviceFailureText(error);
+    if (text.empty()) throw;
+    return MakeError(ErrorCode::kIo, text);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/cuda_network.h"
 #include "engine/job.h"
 #include "engine/network.h"
 
@@ -31,11 +32,13 @@ struct TrainSummary {
   double seconds = 0;  // of the steps, evaluation and checkpoints left out
   double eval_loss = 0, eval_auc = 0, eval_normalized_entropy = 0;
   std::vector<double> losses;  // of every step of this call
+  StepProfile profile;         // Job::profile_steps
 };
 
-// Memory of this machine that a run may take, in bytes, and the job's need by part.
+// Memory of this machine, or of its GPU, that a run may take, in bytes, and the job's need by part.
 struct MemoryForecast {
   double needed = 0, available = 0;
+  std::string device;  // the GPU and its driver; empty for the CPU
   std::vector<std::pair<std::string, double>> parts;
   std::string what_would_fit;  // empty when it fits
 };

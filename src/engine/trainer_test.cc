@@ -90,7 +90,7 @@ TEST(Network, GradientsAreDifferenceQuotients) {
     }
     UpdateSettings settings;
     settings.dense_rate = settings.row_rate = 1;
-    network.TrainStep(batch, settings, logits.data());
+    network.TrainStep(batch, settings, logits.data(), {});
     for (size_t s = 0; s < states.size(); ++s) {
       auto* after = static_cast<float*>(states[s].data);
       auto* before = static_cast<float*>(moved_states[s].data);

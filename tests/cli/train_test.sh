@@ -76,4 +76,17 @@ sed 's/type: dot_interaction/type: factorization, rank: 1/; s/\[bottom, embeddin
 "$binary" train wrong.yaml >wrong.log 2>&1 && fail "a block that is not built was accepted"
 end
 
+begin CudaRunsOrSaysInOneLineWhatIsMissing
+"$binary" train whole.yaml --steps 2 --device cuda >cuda.log 2>&1
+code=$?
+if ((code != 0)); then
+  (($(wc -l <cuda.log) == 1)) || fail "more than one line: $(<cuda.log)"
+  grep -qE 'device cuda: (this binary is built without CUDA; |no NVIDIA GPU )' cuda.log || fail "$(<cuda.log)"
+fi
+echo 'device: gpu' >>wrong.yaml
+"$binary" train wrong.yaml >wrong.log 2>&1
+(($? == 2)) || fail "exit code of an unknown device"
+grep -q 'device: must be one of cpu, cuda, got .gpu' wrong.log || fail "$(<wrong.log)"
+end
+
 finish train_cli

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""parity_test.py BINARY: the same parameters and batches through `portolan train` and PyTorch.
+"""parity_test.py BINARY [DEVICE]: the same parameters and batches through `portolan train` (on DEVICE) and PyTorch.
 
 For each case the binary writes its initial parameters, the batches, and its parameters after 1 and 10 steps; PyTorch
 starts from the first and takes the same steps. Compared: every loss, the gradients (what one SGD step of rate 1
@@ -152,6 +152,7 @@ def run(binary, folder, blocks, dense, rows, rate, steps, out, batches=None):
         % (BATCH, rows, dense, rate, steps)
     )
     command = [binary, "train", str(job), "--export", str(out), "--json", str(folder / "out.json")]
+    command += ["--device", sys.argv[2]] if len(sys.argv) > 2 else []
     if batches:
         command += ["--export-batches", str(batches)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -83,6 +83,7 @@ class Replay : public Reader {
     return ReadOutcome::kBatch;
   }
   std::string Position() const override { return std::to_string(next_); }
+  int64_t Cycle() const override { return static_cast<int64_t>(batches_.size()); }
   Status Restore(const std::string& position) override {
     long long next = 0;
     if (!ParseInt64(position, &next) || next < 0) {

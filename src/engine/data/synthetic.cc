@@ -140,8 +140,7 @@ int64_t SyntheticReader::DrawRow(const FeatureStream& stream, uint64_t* state) c
 
 double SyntheticReader::Draw(int64_t sample, std::vector<std::vector<int64_t>>* bags, float* dense,
                              float* label) const {
-  const uint64_t split = split_ == DataSplit::kTrain ? 0x1111ull : 0x2222ull;
-  uint64_t state = Mix(options_.seed * 0x9e3779b97f4a7c15ull + split, static_cast<uint64_t>(sample));
+  uint64_t state = Mix(options_.seed * 0x9e3779b97f4a7c15ull + SplitKey(), static_cast<uint64_t>(sample));
   double logit = 0;
   for (int64_t d = 0; d < schema_.dense_width; ++d) {
     const double value = Bell(NextBits(&state));

@@ -45,7 +45,7 @@ class SyntheticReader : public Reader {
   // The teacher's logit of sample n, for tests: what no model can beat.
   double TeacherLogit(int64_t sample) const;
 
- private:
+  // What a generator elsewhere needs to draw the same samples.
   struct Bin {
     double cumulative;     // share of lookups up to and with this bin
     int64_t first, count;  // ranks
@@ -56,6 +56,13 @@ class SyntheticReader : public Reader {
     int64_t multiplier, shift;  // rank -> row id: a bijection, so that hot rows are not neighbours
     std::vector<Bin> bins;      // empty: Zipf
   };
+  const std::vector<FeatureStream>& streams() const { return streams_; }
+  const SyntheticOptions& options() const { return options_; }
+  double scale() const { return scale_; }
+  int64_t samples() const { return samples_; }
+  uint64_t SplitKey() const { return split_ == DataSplit::kTrain ? 0x1111ull : 0x2222ull; }
+
+ private:
   int64_t DrawRow(const FeatureStream& stream, uint64_t* state) const;
   // Draws sample n; returns the teacher's logit.
   double Draw(int64_t sample, std::vector<std::vector<int64_t>>* bags, float* dense, float* label) const;
