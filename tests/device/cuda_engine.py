@@ -72,6 +72,10 @@ CASES = {
     "mixed_dims": case(CROSS % dict(dim=12), tables=MIXED, batch=777),
     "mixed_dims_rowwise": case(CROSS % dict(dim=12), tables=MIXED, batch=777, rows="rowwise_adagrad", extra="clip_norm: 0.1\n"),
     "hot_rows": case(CROSS % dict(dim=16), tables=HOT, batch=5000, steps=4),
+    # Small ones, for compute-sanitizer.
+    "small_cross": case(CROSS, dim=128, batch=96, steps=2),
+    "small_mixed_dims": case(CROSS % dict(dim=12), tables=MIXED, batch=100, steps=2, extra="clip_norm: 0.1\n"),
+    "small_bf16_dot": case(DOT, gemm="bf16", dim=16, batch=100, steps=2, loss=2e-2, weight=None),
     "reuse_bins": case(CROSS, data="{type: synthetic, reuse: meta_2022}", batch=500),
     "rows_bf16": case(CROSS, row="bf16", dim=16, loss=2e-3, weight=None),
     "rows_fp16": case(CROSS, row="fp16", dim=16, loss=2e-3, weight=None),

@@ -138,11 +138,11 @@ struct PlainRow {
     state = table.state + r * RowStateFloats(kOptimizer, dim);
     weights = first = second = {};
     row_state = 0;
-    if (own) weights = LoadNumbers<4>(row);
+    if (own) weights = LoadStreamed(row);
     if constexpr (kOptimizer == RowOptimizer::kAdagrad || kOptimizer == RowOptimizer::kAdam) {
-      if (own) first = LoadNumbers<4>(state + column);
+      if (own) first = LoadStreamed(state + column);
       if constexpr (kOptimizer == RowOptimizer::kAdam) {
-        if (own) second = LoadNumbers<4>(state + dim + column);
+        if (own) second = LoadStreamed(state + dim + column);
       }
     } else if constexpr (kOptimizer == RowOptimizer::kRowwiseAdagrad) {
       row_state = *state;
@@ -160,7 +160,7 @@ struct PlainRow {
         first.value[c] += g * g;
         weights.value[c] -= u.learning_rate * g / (sqrtf(first.value[c]) + u.epsilon);
       }
-      if (own) StoreNumbers(first, state + column);
+      if (own) StoreStreamed(first, state + column);
     } else if constexpr (kOptimizer == RowOptimizer::kRowwiseAdagrad) {
       float squares = 0;
       for (int c = 0; c < 4; ++c) squares += own ? gradient.value[c] * gradient.value[c] : 0.0f;
@@ -177,11 +177,11 @@ struct PlainRow {
                             (sqrtf(second.value[c] * step.correction2) + u.epsilon);
       }
       if (own) {
-        StoreNumbers(first, state + column);
-        StoreNumbers(second, state + dim + column);
+        StoreStreamed(first, state + column);
+        StoreStreamed(second, state + dim + column);
       }
     }
-    if (own) StoreNumbers(weights, row);
+    if (own) StoreStreamed(weights, row);
   }
 };
 
