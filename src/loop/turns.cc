@@ -29,7 +29,7 @@ Result<std::unique_ptr<TimedNetwork>> TimedNetwork::Make(const Job& job, const R
 Status TimedNetwork::Round(const std::vector<Batch>& batches) {
   std::vector<double> times;
   for (const Batch& batch : batches) {
-    const StepResult result = network_->TrainStep(batch, SettingsAtStep(job_, ++step_), logits_.data());
+    const StepResult result = network_->TrainStep(batch, SettingsAtStep(job_, ++step_), logits_.data(), {});
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
       return MakeError(ErrorCode::kInvalidValue,
                        fmt::format("the loss is not finite at step {}: lower learning_rate", step_));
