@@ -13,7 +13,7 @@ namespace {
 // times tables x devices.
 constexpr int kPricedTrials = 10;
 constexpr int kTrials = 30000;
-constexpr double kTrialShards = 1.5e7;
+constexpr double kTrialShards = 1e8;
 
 class Polish {
  public:
@@ -34,7 +34,7 @@ class Polish {
         if (splits != PolishSplits::kNo) {
           for (const TableSplit& split : SplitsOf(a)) improved |= TrySplits({{a, split}});
         }
-        if (!OnNodes(a)) improved |= MoveAndSwap(a);
+        improved |= MoveAndSwap(a);
       }
       if (splits != PolishSplits::kPairs || improved) continue;
       for (size_t i = 0; i < open_.size(); ++i) {
@@ -57,15 +57,20 @@ class Polish {
     return splits;
   }
 
+  // Ranks of a piece: of a table split inside nodes a node's, else one.
+  int Span(size_t t) const { return OnNodes(t) ? pricer_.cluster().devices_per_node : 1; }
+
   bool MoveAndSwap(size_t a) {
     bool improved = false;
-    for (size_t i = 0; i < Ranks(a).size(); ++i) {
-      for (int to = 0; to < devices_ && left_ > 0; ++to) {
+    const int span = Span(a);
+    const size_t stride = static_cast<size_t>(span);
+    for (size_t i = 0; i < Ranks(a).size(); i += stride) {
+      for (int to = 0; to + span <= devices_ && left_ > 0; to += span) {
         if (!Holds(a, to)) improved |= TryRanks(a, i, a, i, to);
       }
       for (const size_t b : open_) {
-        if (OnNodes(b)) continue;
-        for (size_t j = 0; b > a && j < Ranks(b).size() && left_ > 0; ++j) {
+        if (b <= a || Span(b) != span) continue;
+        for (size_t j = 0; j < Ranks(b).size() && left_ > 0; j += stride) {
           const int here = Ranks(a)[i], there = Ranks(b)[j];
           if (!Holds(a, there) && !Holds(b, here)) improved |= TryRanks(a, i, b, j, there);
         }
@@ -74,11 +79,14 @@ class Polish {
     return improved;
   }
 
+  // Piece i of table a to the ranks from `to` on; piece j of another table b to where that was.
   bool TryRanks(size_t a, size_t i, size_t b, size_t j, int to) {
     Placement next = best_.placement;
-    std::vector<int>& ranks = next.tables[a].ranks;
-    if (a != b) next.tables[b].ranks[j] = ranks[i];
-    ranks[i] = to;
+    for (size_t d = 0; d < static_cast<size_t>(Span(a)); ++d) {
+      int& rank = next.tables[a].ranks[i + d];
+      if (a != b) next.tables[b].ranks[j + d] = rank;
+      rank = to + static_cast<int>(d);
+    }
     return Try(std::move(next));
   }
 

@@ -296,7 +296,9 @@ class Search : private PlacementMoves {
       for (const TableSplit& other :
            SplitOptions(pricer_.model(), pricer_.recipe(), pricer_.cluster(), open.table, place)) {
         if (!(other < now.split) && !(now.split < other)) continue;
-        if (other.sharding == Sharding::kTableRow ? splits_ == SearchSplits::kFlat : other.shards() > most) continue;
+        const bool of_nodes = other.sharding == Sharding::kTableRow;
+        if (splits_ == (of_nodes ? SearchSplits::kFlat : SearchSplits::kNodes)) continue;
+        if (!of_nodes && other.shards() > most) continue;
         open.options.push_back(MakeOption(open.table, other));
       }
     }
@@ -327,7 +329,9 @@ std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& st
   keep(here);
   if (starts == SearchStarts::kHere || !here.MaySplit()) return found;
   std::vector<Family> families = {Family::kAny};
-  if (starts == SearchStarts::kAllFamilies) families = {Family::kAny, Family::kRows, Family::kColumns, Family::kNodes};
+  if (starts == SearchStarts::kAllFamilies && splits != SearchSplits::kNodes) {
+    families = {Family::kAny, Family::kRows, Family::kColumns, Family::kNodes};
+  }
   for (const Family family : families) {
     if (family == Family::kNodes && (pricer.cluster().nodes() == 1 || splits == SearchSplits::kFlat)) continue;
     for (const double share : kStartShares) {

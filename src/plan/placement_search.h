@@ -24,8 +24,9 @@ struct PlacementWeights {
 // with kAfresh those reached from `start` and from all tables dealt afresh in larger and larger shards. Deterministic.
 // kAllFamilies: both, and afresh by rows, by columns and over nodes alone.
 enum class SearchStarts { kHere, kAfresh, kAllFamilies };
-// kFlat: none that is first reduced inside nodes, so that the exchange is one collective, not three.
-enum class SearchSplits { kAll, kFlat };
+// kFlat: none that is first reduced inside nodes, so that the exchange is one collective, not three. kNodes: only such
+// ones, so that the exchange is two; tables of the start that cannot be split so stay as they are.
+enum class SearchSplits { kAll, kFlat, kNodes };
 std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& start, const PlacementWeights& weights,
                                         Bytes memory_per_device, SearchStarts starts, SearchSplits splits);
 

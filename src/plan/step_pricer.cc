@@ -105,33 +105,39 @@ PlacementWeights StepPricer::WeightsAt(const EmbeddingWork& work, Seconds step, 
   return weights;
 }
 
+Placement StepPricer::PlaceAllBy(Sharding sharding, const Placement& like) const {
+  Recipe all = recipe();
+  all.sharding = sharding;
+  for (size_t t = 0; t < model_.tables.size(); ++t) {
+    if (like.tables[t].sharding != Sharding::kDataParallel) continue;
+    all.tables[model_.tables[t].name] = {Sharding::kDataParallel, 1};
+  }
+  return PlaceTables(model_, all, cluster(), FreeForTables());
+}
+
 Placement StepPricer::Place() {
   PricedPlacement best(PlaceTables(model_, recipe(), cluster(), FreeForTables()));
   if (recipe().balance == Balance::kGreedy || cluster().devices == 1) return best.placement;
   Price(best);
   if (cluster().nodes() > 1 && recipe().sharding == Sharding::kAuto) {
-    // Whole tables on single devices, exchanged flat.
-    Recipe whole = recipe();
-    whole.sharding = Sharding::kTable;
-    for (size_t t = 0; t < model_.tables.size(); ++t) {
-      if (best.placement.tables[t].sharding != Sharding::kDataParallel) continue;
-      whole.tables[model_.tables[t].name] = {Sharding::kDataParallel, 1};
-    }
-    PricedPlacement flat(PlaceTables(model_, whole, cluster(), FreeForTables()));
+    // Whole tables on single devices, exchanged flat, and tables in whole nodes. A step without a reduction inside nodes
+    // has two collectives less each way, one without a flat exchange one less, which moves of single tables never see:
+    // searched apart.
+    PricedPlacement flat(PlaceAllBy(Sharding::kTable, best.placement));
+    PricedPlacement nodes(PlaceAllBy(Sharding::kTableRow, best.placement));
     Price(flat);
-    // A step without a reduction inside nodes has two collectives less each way, which moves of single tables never
-    // see: searched apart.
+    Price(nodes);
     if (flat.Beats(best)) best = flat;
     Improve(best, SearchSplits::kAll);
     Improve(flat, SearchSplits::kFlat);
+    Improve(nodes, SearchSplits::kNodes);
     if (flat.Beats(best)) best = std::move(flat);
+    if (nodes.Beats(best)) best = std::move(nodes);
   } else {
     Improve(best, SearchSplits::kAll);
   }
-  const bool small = model_.tables.size() * static_cast<size_t>(cluster().devices) <= kSmall;
   if (model_.tables.size() <= kFewTables) {
-    const bool pairs = model_.tables.size() <= kPairs;
-    PolishPlacement(*this, !small ? PolishSplits::kNo : pairs ? PolishSplits::kPairs : PolishSplits::kSingle, &best);
+    PolishPlacement(*this, model_.tables.size() <= kPairs ? PolishSplits::kPairs : PolishSplits::kSingle, &best);
     TryAllPlacements(*this, &best);
   }
   return best.placement;

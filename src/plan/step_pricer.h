@@ -51,6 +51,8 @@ class StepPricer {
   void Price(PricedPlacement& candidate);
 
  private:
+  // Greedy, all tables alike but those that `like` replicates.
+  Placement PlaceAllBy(Sharding sharding, const Placement& like) const;
   // Rounds of local search under weights taken at the best placement so far.
   void Improve(PricedPlacement& best, SearchSplits splits);
   PlacementWeights WeightsAt(const EmbeddingWork& work, Seconds step, double difference) const;
