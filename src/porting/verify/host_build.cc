@@ -108,14 +108,11 @@ std::vector<std::string> CompileCommand(const HostBuildOptions& options, const B
                                         const std::string& object) {
   const bool is_c = fs::path(unit.source).extension() == ".c" && !unit.device;
   std::vector<std::string> command = {options.compiler, "-w", "-O1", "-g1"};
-  std::string standard = "-std=gnu++20";
-  for (const std::string& flag : unit.flags) {
-    if (flag.rfind("-std=", 0) == 0 && !unit.device) standard = flag;
-  }
+  // The runtime's headers are C++20, whatever standard the program asks for.
   if (is_c) {
     command.insert(command.end(), {"-x", "c"});
   } else {
-    command.insert(command.end(), {"-x", "c++", standard, "-fpermissive"});
+    command.insert(command.end(), {"-x", "c++", "-std=gnu++20", "-fpermissive"});
   }
   if (unit.device) {
     command.insert(command.end(), {"-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-reorder-blocks",

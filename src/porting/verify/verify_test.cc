@@ -196,6 +196,23 @@ TEST(Verify, ProgramsThatOnlyCallALibraryAreComparedByTheirCopies) {
   EXPECT_GE(report.compared_copies, 2);
 }
 
+// HIP's vectors have arithmetic, so that a port leaves out the project's own functions of the same form.
+TEST(Verify, APortUsesHipsVectorArithmeticAndSymbols) {
+  const VerifyReport report = RunProgram(
+      "__constant__ int four[4];\n"
+      "inline __device__ int4 operator*(int4 a, int4 b) { return make_int4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * "
+      "b.w); }\n"
+      "__global__ void k(const int* in, int* out) {\n"
+      "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  const int4 v = make_int4(in[i], 1, 2, four[1]);\n"
+      "  const int4 w = v * v;\n"
+      "  out[i] = w.x + w.w;\n"
+      "}\n",
+      VerifyPort::kPort,
+      "int values[4] = {1, 2, 3, 4}; cudaMemcpyToSymbol(four, values, sizeof values); k<<<2, 128>>>(in, out);");
+  EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
+}
+
 TEST(Verify, FaultsOfTheProgramAreToldWithTheirLines) {
   const VerifyReport report = RunProgram(
       "__global__ void k(const int* in, int* out) {\n"

@@ -70,8 +70,9 @@ void AddPointer(const T& value, std::vector<PointerArgument>* pointers, bool* ot
   using Value = std::remove_cvref_t<T>;
   if constexpr (std::is_pointer_v<Value>) {
     using Pointee = std::remove_pointer_t<Value>;
-    pointers->push_back({reinterpret_cast<const void*>(const_cast<const Pointee*>(value)), PointeeLetter<Pointee>(),
-                         !std::is_const_v<Pointee>, ElementBytes<std::remove_cv_t<Pointee>>()});
+    pointers->push_back({reinterpret_cast<const void*>(const_cast<const std::remove_cv_t<Pointee>*>(value)),
+                         PointeeLetter<Pointee>(), !std::is_const_v<Pointee>,
+                         ElementBytes<std::remove_cv_t<Pointee>>()});
     if constexpr (std::is_pointer_v<std::remove_cv_t<Pointee>>) *others = true;
   } else if constexpr (!std::is_arithmetic_v<Value> && !std::is_enum_v<Value>) {
     *others = true;

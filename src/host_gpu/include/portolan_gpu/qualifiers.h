@@ -27,6 +27,7 @@
 #define __HIP__ 1
 #define __HIP_PLATFORM_AMD__ 1
 #define __HIP_DEVICE_COMPILE__ 1
+#define HIP_SYMBOL(x) x
 #else
 #define __CUDACC__ 1
 #define __NVCC__ 1
