@@ -138,7 +138,7 @@ Result<std::optional<Progress>> CheckpointFolder::LoadNewest(TrainableNetwork* n
 }
 
 Status ExportParameters(TrainableNetwork* network, const std::string& path) {
-  const Status written = WriteSafetensors(path, Views(network, IsParameter), {{"format", "pt"}});
+  Status written = WriteSafetensors(path, Views(network, IsParameter), {{"format", "pt"}});
   network->FinishStates(TrainableNetwork::StateUse::kRead);
   return written;
 }

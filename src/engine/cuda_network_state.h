@@ -11,7 +11,8 @@
 #include "kernels/cuda_kernels.h"
 #include "kernels/gemm/cuda_gemm.h"
 
-// The inside of the CUDA network, shared by cuda_network.cc (memory, steps, state) and cuda_layers.cc.
+// The inside of the CUDA network, shared by cuda_setup.cc (memory, first values), cuda_network.cc (steps),
+// cuda_layers.cc and cuda_states.cc.
 namespace portolan {
 
 using device::cuda::DeviceMemory;
@@ -94,7 +95,6 @@ class CudaNetwork : public TrainableNetwork {
   void ForwardLayers(const DeviceBatch& batch, typename Io::Pass pass);
   void BackwardLayer(const DeviceBatch& batch, size_t layer);
   void UpdateDense(const UpdateSettings& settings);
-  void UpdateRows(const DeviceBatch& batch, const UpdateSettings& settings);
   bool IsHead(size_t layer) const { return layer + 1 == plan_.layers.size(); }
 
   // cuda_layers.cc

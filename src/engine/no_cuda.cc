@@ -19,6 +19,7 @@ Result<CudaMemory> CudaMemoryAvailable() { return NotBuilt(); }
 std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& /*plan*/, CudaMath /*math*/) {
   return {};
 }
+// NOLINTNEXTLINE(performance-unnecessary-value-param): cuda_backend.cc keeps the plan
 Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan /*plan*/, CudaMath /*math*/, uint64_t /*seed*/,
                                                           Repeats /*repeats*/) {
   return NotBuilt();
