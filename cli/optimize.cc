@@ -78,12 +78,16 @@ void Print(const Job& job, const OptimizeResult& r, const Calibration& calibrati
                WrapText(change.priced.change.what + " (" + MathsClassName(change.priced.change.maths) + ")", 4, 80));
   }
   constexpr double kNotable = 1.05;
-  if (r.slowdown > kNotable || r.slowdown < 1 / kNotable) {
-    fmt::print("{}",
-               WrapText(fmt::format("note: this machine's kernels took {:.2f}x the time of their calibration while "
-                                    "the recipes were measured (other load, clock); predictions include that",
-                                    r.slowdown),
-                        0, 80));
+  std::string slower;
+  for (size_t i = 0; i < kKernelClasses; ++i) {
+    if (r.slowdown[i] <= kNotable && r.slowdown[i] >= 1 / kNotable) continue;
+    slower += fmt::format("{}{} {:.2f}x", slower.empty() ? "" : ", ", KernelClassName(i), r.slowdown[i]);
+  }
+  if (!slower.empty()) {
+    fmt::print("{}", WrapText("note: against their calibration this machine's kernels took, while the recipes were "
+                              "measured: " +
+                                  slower + " (other load, clock); predictions include that",
+                              0, 80));
   }
   fmt::print("{} recipes priced, from the calibration of {}\n", r.priced, calibration.date);
 }
@@ -118,11 +122,13 @@ nlohmann::ordered_json Document(const Job& job, const OptimizeResult& r, const C
                        {"alone_predicted_speedup", change.alone_predicted},
                        {"alone_measured_speedup", change.alone_measured}});
   }
+  nlohmann::ordered_json slowdown;
+  for (size_t i = 0; i < kKernelClasses; ++i) slowdown[KernelClassName(i)] = r.slowdown[i];
   return {{"model", job.model.id},
           {"machine", calibration.machine},
           {"calibrated", calibration.date},
           {"samples", r.samples},
-          {"slowdown_since_calibration", r.slowdown},
+          {"slowdown_since_calibration", slowdown},
           {"auc_of", r.has_eval ? "eval" : "train"},
           {"baseline", recipe(r.baseline)},
           {"codesigned", recipe(r.codesigned)},

@@ -1,7 +1,7 @@
-// predict_steps CALIBRATION_FOLDER [--phases]: the price of a training step, from the calibration alone, against the
-// engine's own time, over models and recipes of which no number was used to write the prices. Prints each, the
-// geometric mean of the errors, and how far the order of the recipes of a model is met (Kendall's tau over the pairs
-// whose measured times differ by more than their spread).
+// predict_steps CALIBRATION_FOLDER [--phases] [JOB.yaml...]: the price of a training step, from the calibration alone,
+// against the engine's own time, over models and recipes of which no number was used to write the prices, or the jobs
+// named, each in seven recipes. Prints each, the geometric mean of the errors, and how far the order of the recipes of
+// a model is met (Kendall's tau over the pairs whose measured times differ by more than their spread).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -42,7 +42,7 @@ const Case kCases[] = {
     - {name: dot, type: dot_interaction, inputs: [bottom, embeddings]}
     - {name: top, type: mlp, input: dot, widths: [512, 256, 1], last_activation: none}
 )",
-     {1024, 4096}},
+     {512, 2048}},
     {"cross",
      "    - {name: items, rows: 500000, dim: 16, lookups: 1, count: 4, zipf_exponent: 0.9}\n"
      "    - {name: tags, rows: 5000, dim: 16, lookups: 3, count: 6, zipf_exponent: 1.1}\n",
@@ -62,105 +62,136 @@ const Case kCases[] = {
      {1024}},
 };
 
-const char* kRecipes[][2] = {
-    {"fused", ""},
-    {"port", "embedding: {kernels: per_table, update: separate}, execution: {fusion: eager}"},
-    {"bf16", "precision: {gemm: bf16}"},
-    {"eager", "execution: {fusion: eager}"},
-    {"separate", "embedding: {update: separate}"},
-    {"rows_bf16", "precision: {embedding_row: bf16}"},
-    {"adagrad", "embedding: {optimizer: adagrad}"},
+struct Variant {
+  const char* name;
+  void (*change)(Recipe* recipe);
+};
+const Variant kVariants[] = {
+    {"fused", [](Recipe*) {}},
+    {"port", [](Recipe* r) { *r = PortedRecipe(*r); }},
+    {"bf16", [](Recipe* r) { r->gemm = DType::kBf16; }},
+    {"eager", [](Recipe* r) { r->fusion = Fusion::kEager; }},
+    {"separate", [](Recipe* r) { r->embedding_update = EmbeddingUpdate::kSeparate; }},
+    {"rows_bf16", [](Recipe* r) { r->embedding_row = DType::kBf16; }},
+    {"adagrad", [](Recipe* r) { r->embedding_optimizer = EmbeddingOptimizer::kAdagrad; }},
 };
 
-Result<Job> MakeJob(const Case& of, int64_t batch, const char* recipe) {
-  std::string text = std::string("model:\n  model: ") + of.model + "\n  dense_features: 13\n  tables:\n" + of.tables +
-                     "  blocks:" + of.blocks +
-                     "  training: {dense_optimizer: adagrad, embedding_optimizer: rowwise_adagrad}\n"
-                     "recipe: {recipe: r, local_batch: " +
-                     std::to_string(batch);
-  const std::string settings = recipe;
-  const std::string precision = "precision: {activation: fp32, ";
-  if (settings.find("precision: {") == std::string::npos) text += ", precision: {gemm: fp32, activation: fp32}";
-  if (!settings.empty()) {
-    std::string filled = settings;
-    const size_t at = filled.find("precision: {");
-    if (at != std::string::npos) {
-      filled.replace(at, std::strlen("precision: {"), precision);
-      if (filled.find("gemm:") == std::string::npos) filled.insert(at + precision.size(), "gemm: fp32, ");
-    }
-    text += ", " + filled;
-  }
-  text += "}\ndata: {type: synthetic}\nsteps: 1\n";
-  PORTOLAN_ASSIGN_OR_RETURN(const YamlValue value, YamlValue::Parse(text, of.model));
-  return ReadJob(value, [](const std::string&, const std::string& name) -> Result<std::string> {
-    return MakeError(ErrorCode::kNotFound, name);
-  });
+Result<std::string> NoFile(const std::string&, const std::string& name) {
+  return MakeError(ErrorCode::kNotFound, name);
 }
 
-struct Point {
-  double predicted, measured, spread;
-};
+Result<Job> MakeJob(const Case& of, int64_t batch) {
+  const std::string text = std::string("model:\n  model: ") + of.model + "\n  dense_features: 13\n  tables:\n" +
+                           of.tables + "  blocks:" + of.blocks +
+                           "  training: {dense_optimizer: adagrad, embedding_optimizer: rowwise_adagrad}\n"
+                           "recipe: {recipe: r, local_batch: " +
+                           std::to_string(batch) +
+                           ", precision: {gemm: fp32, activation: fp32}}\ndata: {type: synthetic}\nsteps: 1\n";
+  PORTOLAN_ASSIGN_OR_RETURN(const YamlValue value, YamlValue::Parse(text, of.model));
+  return ReadJob(value, NoFile);
+}
 
-Status Run(const std::string& folder, bool show_phases) {
-  PORTOLAN_ASSIGN_OR_RETURN(const Calibration calibration, ReadCalibration(folder));
-  SpeedProbe probe;
-  double logarithms = 0;
-  int count = 0, agree = 0, pairs = 0;
-  std::printf("%-10s %6s %-10s %10s %10s %8s %8s %6s\n", "model", "batch", "recipe", "predicted", "measured", "error",
-              "spread", "speed");
-  for (const Case& of : kCases) {
-    for (const int64_t batch : of.batches) {
-      std::vector<Batch> batches;
-      std::vector<Point> points;
-      for (const auto& [name, settings] : kRecipes) {
-        PORTOLAN_ASSIGN_OR_RETURN(const Job job, MakeJob(of, batch, settings));
-        PORTOLAN_ASSIGN_OR_RETURN(const auto timed, TimedNetwork::Make(job, job.recipe));
-        if (batches.empty()) {
-          PORTOLAN_ASSIGN_OR_RETURN(
-              const auto reader, MakeReader(job.data, timed->network().plan().Schema(job.model), DataSplit::kTrain, 0));
-          for (int i = 0; i < 12; ++i) {
-            PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome, reader->Next(batch, &batches.emplace_back()));
-            if (outcome == ReadOutcome::kEnd) return MakeError(ErrorCode::kInvalidValue, "no data");
-          }
-        }
-        PORTOLAN_ASSIGN_OR_RETURN(StepPrice price, PriceRecipe(job, job.recipe, batches, calibration));
-        PORTOLAN_RETURN_IF_ERROR(timed->Round(batches));
-        std::vector<double> slow;
-        TimedNetwork& rounds = *timed;
-        rounds.ForgetRounds();
-        for (int round = 0; round < 3; ++round) {
-          slow.push_back(probe.Seconds() / calibration.probe_s);
-          PORTOLAN_RETURN_IF_ERROR(rounds.Round(batches));
-        }
-        price.Scale(MedianOf(slow));
-        const Point point{price.Total(), rounds.StepSeconds(), rounds.Spread()};
-        points.push_back(point);
-        logarithms += std::fabs(std::log(point.predicted / point.measured));
-        ++count;
-        std::printf("%-10s %6lld %-10s %7.3f ms %7.3f ms %+7.1f%% %7.1f%% %6.2f\n", of.model,
-                    static_cast<long long>(batch), name, point.predicted * 1e3, point.measured * 1e3,
-                    100 * (point.predicted / point.measured - 1), 100 * point.spread, MedianOf(slow));
-        if (!show_phases) continue;
-        for (const auto& [phase, seconds] : price.Phases()) {
-          for (const auto& [same, measured] : rounds.Phases()) {
-            if (same != phase) continue;
-            std::printf("    %-22s %10.1f us %10.1f us %+7.1f%%\n", phase.c_str(), seconds * 1e6, measured * 1e6,
-                        100 * (seconds / measured - 1));
-          }
+class Comparison {
+ public:
+  Comparison(const Calibration& calibration, bool show_phases) : calibration_(calibration), show_phases_(show_phases) {
+    std::printf("%-14s %6s %-10s %10s %10s %8s %8s  %s\n", "model", "batch", "recipe", "predicted", "measured", "error",
+                "spread", "slower: products, elementwise, lookups, updates");
+  }
+
+  Status Add(const Job& base) {
+    std::vector<Batch> batches;
+    std::vector<Point> points;
+    for (const Variant& variant : kVariants) {
+      Job job = base;
+      variant.change(&job.recipe);
+      PORTOLAN_ASSIGN_OR_RETURN(const auto timed, TimedNetwork::Make(job, job.recipe));
+      const int64_t batch = timed->network().plan().options.batch;
+      if (batches.empty()) {
+        PORTOLAN_ASSIGN_OR_RETURN(const auto reader, MakeReader(job.data, timed->network().plan().Schema(job.model),
+                                                                DataSplit::kTrain, job.eval_samples));
+        for (int i = 0; i < 8; ++i) {
+          PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome, reader->Next(batch, &batches.emplace_back()));
+          if (outcome == ReadOutcome::kEnd) return MakeError(ErrorCode::kInvalidValue, "data: fewer than 8 batches");
         }
       }
-      for (size_t a = 0; a < points.size(); ++a) {
-        for (size_t b = 0; b < a; ++b) {
-          const double apart = std::fabs(std::log(points[a].measured / points[b].measured));
-          if (apart <= std::max(points[a].spread, points[b].spread)) continue;
-          ++pairs;
-          agree += (points[a].predicted < points[b].predicted) == (points[a].measured < points[b].measured) ? 1 : 0;
-        }
+      PORTOLAN_ASSIGN_OR_RETURN(StepPrice price, PriceRecipe(job, job.recipe, batches, calibration_));
+      PORTOLAN_RETURN_IF_ERROR(timed->Round(batches));
+      timed->ForgetRounds();
+      std::vector<ClassTimes> slow;
+      for (int round = 0; round < 3; ++round) {
+        slow.push_back(probe_.Slowdown(calibration_));
+        PORTOLAN_RETURN_IF_ERROR(timed->Round(batches));
+      }
+      price.Scale(MedianOf(slow));
+      points.push_back({price.Total(), timed->StepSeconds(), timed->Spread()});
+      Print(job, batch, variant.name, price, MedianOf(slow), *timed);
+    }
+    Judge(points);
+    return {};
+  }
+
+  void PrintSummary() const {
+    std::printf("%d recipes: off by a factor of %.3f in the geometric mean; Kendall's tau %.3f over %d pairs\n", count_,
+                std::exp(logarithms_ / std::max(count_, 1)), 2.0 * agree_ / std::max(pairs_, 1) - 1, pairs_);
+  }
+
+ private:
+  struct Point {
+    double predicted, measured, spread;
+  };
+
+  void Print(const Job& job, int64_t batch, const char* variant, const StepPrice& price, const ClassTimes& slow,
+             const TimedNetwork& timed) const {
+    std::printf("%-14s %6lld %-10s %7.3f ms %7.3f ms %+7.1f%% %7.1f%%  %.2f %.2f %.2f %.2f\n", job.model.id.c_str(),
+                static_cast<long long>(batch), variant, price.Total() * 1e3, timed.StepSeconds() * 1e3,
+                100 * (price.Total() / timed.StepSeconds() - 1), 100 * timed.Spread(), slow[0], slow[1], slow[2],
+                slow[3]);
+    std::fflush(stdout);
+    if (!show_phases_) return;
+    for (const auto& [phase, seconds] : price.Phases()) {
+      for (const auto& [same, measured] : timed.Phases()) {
+        if (same != phase) continue;
+        std::printf("    %-22s %10.1f us %10.1f us %+7.1f%%\n", phase.c_str(), seconds * 1e6, measured * 1e6,
+                    100 * (seconds / measured - 1));
       }
     }
   }
-  std::printf("%d recipes: off by a factor of %.3f in the geometric mean; Kendall's tau %.3f over %d pairs\n", count,
-              std::exp(logarithms / count), 2.0 * agree / std::max(pairs, 1) - 1, pairs);
+
+  void Judge(const std::vector<Point>& points) {
+    for (size_t a = 0; a < points.size(); ++a) {
+      logarithms_ += std::fabs(std::log(points[a].predicted / points[a].measured));
+      ++count_;
+      for (size_t b = 0; b < a; ++b) {
+        const double apart = std::fabs(std::log(points[a].measured / points[b].measured));
+        if (apart <= std::max(points[a].spread, points[b].spread)) continue;
+        ++pairs_;
+        agree_ += (points[a].predicted < points[b].predicted) == (points[a].measured < points[b].measured) ? 1 : 0;
+      }
+    }
+  }
+
+  const Calibration& calibration_;
+  const bool show_phases_;
+  SpeedProbe probe_;
+  double logarithms_ = 0;
+  int count_ = 0, agree_ = 0, pairs_ = 0;
+};
+
+Status Run(const std::string& folder, bool show_phases, const std::vector<std::string>& jobs) {
+  PORTOLAN_ASSIGN_OR_RETURN(const Calibration calibration, ReadCalibration(folder));
+  Comparison comparison(calibration, show_phases);
+  for (const std::string& path : jobs) {
+    PORTOLAN_ASSIGN_OR_RETURN(const Job job, LoadJob(path, NoFile));
+    PORTOLAN_RETURN_IF_ERROR(comparison.Add(job));
+  }
+  for (const Case& of : kCases) {
+    if (!jobs.empty()) break;
+    for (const int64_t batch : of.batches) {
+      PORTOLAN_ASSIGN_OR_RETURN(const Job job, MakeJob(of, batch));
+      PORTOLAN_RETURN_IF_ERROR(comparison.Add(job));
+    }
+  }
+  comparison.PrintSummary();
   return {};
 }
 
@@ -169,10 +200,11 @@ Status Run(const std::string& folder, bool show_phases) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "predict_steps CALIBRATION_FOLDER [--phases]\n");
+    std::fprintf(stderr, "predict_steps CALIBRATION_FOLDER [--phases] [JOB.yaml...]\n");
     return 2;
   }
-  const auto status = portolan::Run(argv[1], argc > 2 && std::strcmp(argv[2], "--phases") == 0);
+  const bool show_phases = argc > 2 && std::strcmp(argv[2], "--phases") == 0;
+  const auto status = portolan::Run(argv[1], show_phases, {argv + (show_phases ? 3 : 2), argv + argc});
   if (!status) std::fprintf(stderr, "%s\n", portolan::FormatError(status.error()).c_str());
   return status ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,14 @@ namespace portolan {
 
 // The lookups of a call behind the embedding grids, but for those over the number of lookups.
 constexpr int64_t kCalibratedLookups = 16384;
+
+// Kinds of kernels that a machine slows down by different factors: by its clock, by what shares its cores, its caches.
+enum class KernelClass { kProduct, kElementwise, kLookup, kUpdate };
+constexpr size_t kKernelClasses = 4;
+using ClassTimes = std::array<double, kKernelClasses>;  // by KernelClass
+const char* KernelClassName(size_t kernel_class);       // "products", "elementwise", "lookups", "updates"
+// Of a grid's kernel.
+KernelClass ClassOf(const std::string& grid);
 
 // What this machine's kernels cost, by `calibrate`. Grids are of calls of the engine's own kernels:
 //   elementwise kernels by their name in KernelCall  [elements, width]
@@ -36,8 +45,8 @@ struct Calibration {
   double copy_one_thread_bytes_per_s = 0;
   double cache_bytes_per_s = 0;  // the same in the last-level cache
   double gemm_flops_per_s = 0, gemm_bf16_flops_per_s = 0, gemm_one_thread_flops_per_s = 0;
-  double probe_s = 0;  // SpeedProbe at its fastest: all grids are scaled to the machine at that speed
-  double spread = 0;   // median over all points of (slowest - fastest) / median of their repetitions
+  ClassTimes probe_s{};  // SpeedProbe at its fastest: all grids are scaled to the machine at that speed
+  double spread = 0;     // median over all points of (slowest - fastest) / median of their repetitions
   std::vector<std::string> warnings;
   std::map<std::string, MeasuredGrid> grids;
 
@@ -54,21 +63,24 @@ std::string MachineKey();
 // Runs all measurements on this machine's CPU; about 20 s. `progress` is told the part and its share done.
 Calibration MeasureMachine(const std::function<void(const std::string& part, double done)>& progress);
 
-// How fast this machine is at the moment: a few of its kernels, of sizes that a small step has, in about 3 ms. Clocks,
-// neighbours of a virtual machine and other load come and go, within seconds and by a factor of two.
+// How fast this machine is at the moment: one kernel of each class, of a size that a small step has, in about 3 ms.
+// Clocks, neighbours of a virtual machine and other load come and go, within seconds and by a factor of two.
 class SpeedProbe {
  public:
   SpeedProbe();
   ~SpeedProbe();
   SpeedProbe(const SpeedProbe&) = delete;
   SpeedProbe& operator=(const SpeedProbe&) = delete;
-  // Geometric mean of the kernels' times.
-  double Seconds();
+  ClassTimes Seconds();
+  // Seconds() over what the same kernels took at calibration.
+  ClassTimes Slowdown(const Calibration& calibration);
 
  private:
   struct Kernels;
   std::unique_ptr<Kernels> kernels_;
 };
+// Median of each class.
+ClassTimes MedianOf(const std::vector<ClassTimes>& times);
 
 // The folder of the user's own data: $XDG_CONFIG_HOME/portolan, or ~/.config/portolan; "" where neither is known.
 std::string UserDataDirectory();

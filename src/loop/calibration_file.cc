@@ -183,10 +183,10 @@ Status WriteCalibration(const Calibration& c, const std::string& folder) {
       "cold_table_bytes: {:.10g}\nfork_s: {:.4g}\nsort_pass_s: {:.4g}\n"
       "copy_bytes_per_s: {:.4g}\ncopy_one_thread_bytes_per_s: {:.4g}\ncache_bytes_per_s: {:.4g}\n"
       "gemm_flops_per_s: {:.4g}\ngemm_bf16_flops_per_s: {:.4g}\ngemm_one_thread_flops_per_s: {:.4g}\nprobe_s: "
-      "{:.4g}\nspread: {:.4g}\n",
+      "{}\nspread: {:.4g}\n",
       Quoted(c.machine), c.date, c.threads, c.last_level_bytes, c.warm_table_bytes, c.cold_table_bytes, c.fork_s,
       c.sort_pass_s, c.copy_bytes_per_s, c.copy_one_thread_bytes_per_s, c.cache_bytes_per_s, c.gemm_flops_per_s,
-      c.gemm_bf16_flops_per_s, c.gemm_one_thread_flops_per_s, c.probe_s, c.spread);
+      c.gemm_bf16_flops_per_s, c.gemm_one_thread_flops_per_s, Numbers({c.probe_s.begin(), c.probe_s.end()}), c.spread);
   text += "warnings:\n";
   for (const std::string& warning : c.warnings) text += "  - " + Quoted(warning) + "\n";
   text += "grids:\n";
@@ -217,11 +217,21 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
                                     {"cache_bytes_per_s", &c.cache_bytes_per_s},
                                     {"gemm_flops_per_s", &c.gemm_flops_per_s},
                                     {"gemm_bf16_flops_per_s", &c.gemm_bf16_flops_per_s},
-                                    {"gemm_one_thread_flops_per_s", &c.gemm_one_thread_flops_per_s},
-                                    {"probe_s", &c.probe_s}}) {
+                                    {"gemm_one_thread_flops_per_s", &c.gemm_one_thread_flops_per_s}}) {
     *member = map.Number(key, kPositive);
   }
   c.spread = map.Number("spread", kNonNegative);
+  map.Visit("probe_s", [&](const YamlValue& times) -> Status {
+    PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, times.Elements());
+    if (elements.size() != kKernelClasses) {
+      return times.MakeError(ErrorCode::kInvalidValue, fmt::format("must have {} times", kKernelClasses));
+    }
+    for (size_t i = 0; i < kKernelClasses; ++i) {
+      PORTOLAN_ASSIGN_OR_RETURN(c.probe_s[i], elements[i].Number(kPositive));
+    }
+    return {};
+  });
+  if (c.probe_s[0] <= 0) return value.MakeError(ErrorCode::kMissingField, "probe_s: required, but missing");
   for (const YamlValue& warning : map.Elements("warnings")) {
     PORTOLAN_ASSIGN_OR_RETURN(std::string text, warning.String());
     c.warnings.push_back(std::move(text));

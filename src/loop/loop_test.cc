@@ -48,7 +48,7 @@ Calibration ToyMachine() {
   c.sort_pass_s = 1e-12;
   c.copy_bytes_per_s = c.copy_one_thread_bytes_per_s = c.cache_bytes_per_s = 1e10;
   c.gemm_flops_per_s = c.gemm_bf16_flops_per_s = c.gemm_one_thread_flops_per_s = 1e11;
-  c.probe_s = 1e-4;
+  c.probe_s = {1e-4, 1e-4, 1e-4, 1e-4};
   const auto constant = [](size_t axes, double seconds) {
     // One point an axis far above anything asked for: a constant below it.
     return MeasuredGrid{std::vector<std::vector<double>>(axes, {1e12}), {seconds}};
@@ -84,16 +84,17 @@ TEST(PriceStep, AddsWhatTheLayersCall) {
   const std::vector<Batch> batches = ReadBatches(job, 4);
   const StepPrice price = *PriceRecipe(job, job.recipe, batches, ToyMachine());
   // Three linear layers of product and bias; join and dot interaction, inputs of the join in place: 3 * 2 + 1 calls.
-  EXPECT_NEAR(price.dense_forward, 7e-6, 1e-12);
+  EXPECT_NEAR(price.Of(StepPrice::kDenseForward), 7e-6, 1e-12);
   // Bias gradient and weight gradient a layer, input gradients of all but the first; dot; loss.
-  EXPECT_NEAR(price.dense_backward, (3 * 2 + 2 + 1 + 1) * 1e-6, 1e-12);
-  EXPECT_NEAR(price.dense_optimizer, 2e-6, 1e-12);
+  EXPECT_NEAR(price.Of(StepPrice::kDenseBackward), (3 * 2 + 2 + 1 + 1) * 1e-6, 1e-12);
+  EXPECT_NEAR(price.Of(StepPrice::kDenseOptimizer), 2e-6, 1e-12);
   // 64 samples with 3 lookups and one loop; at most 10 rows that no batch before had.
-  EXPECT_NEAR(price.embedding_forward, 192 * 1e-9 + 1e-7, 10e-9);
-  EXPECT_EQ(price.gradient_norm, 0);
+  EXPECT_NEAR(price.Of(StepPrice::kEmbeddingForward), 192 * 1e-9 + 1e-7, 10e-9);
+  EXPECT_EQ(price.Of(StepPrice::kGradientNorm), 0);
   EXPECT_NEAR(price.Total(),
-              price.dense_forward + price.dense_backward + price.dense_optimizer + price.embedding_forward +
-                  price.embedding_backward,
+              price.Of(StepPrice::kDenseForward) + price.Of(StepPrice::kDenseBackward) +
+                  price.Of(StepPrice::kDenseOptimizer) + price.Of(StepPrice::kEmbeddingForward) +
+                  price.Of(StepPrice::kEmbeddingBackward),
               1e-15);
 }
 
@@ -108,7 +109,17 @@ TEST(PriceStep, ThePortCallsMoreAndCostsMore) {
     EXPECT_GE(ported.Phases()[phase].second, fused.Phases()[phase].second) << fused.Phases()[phase].first;
   }
   // Six parameter tensors, weights and biases of three layers, in place of one pass.
-  EXPECT_NEAR(ported.dense_optimizer, 12e-6, 1e-12);
+  EXPECT_NEAR(ported.Of(StepPrice::kDenseOptimizer), 12e-6, 1e-12);
+}
+
+TEST(PriceStep, AClassThatIsSlowerDelaysItsOwnKernels) {
+  const Job job = ReadTiny();
+  StepPrice price = *PriceRecipe(job, job.recipe, ReadBatches(job, 4), ToyMachine());
+  const double forward = price.Of(StepPrice::kDenseForward), rows = price.Of(StepPrice::kEmbeddingBackward);
+  price.Scale({2, 1, 1, 3});
+  // Of 7 calls three are products and one is the dot interaction; each 1 us.
+  EXPECT_NEAR(price.Of(StepPrice::kDenseForward), forward + 4e-6, 1e-12);
+  EXPECT_NEAR(price.Of(StepPrice::kEmbeddingBackward), 3 * rows, 1e-12);
 }
 
 TEST(CountLookups, DistinctAndColdRowsByHand) {

@@ -122,7 +122,7 @@ class Loop {
     PORTOLAN_ASSIGN_OR_RETURN(const auto baseline, TimedNetwork::Make(job_, result_.baseline.recipe));
     PORTOLAN_ASSIGN_OR_RETURN(const auto codesigned, TimedNetwork::Make(job_, result_.codesigned.recipe));
     SpeedProbe probe;
-    std::vector<double> slowdowns;
+    std::vector<ClassTimes> slowdowns;
     int64_t steps = 0;
     while (steps < job_.steps && !batches_.empty()) {
       Tell("training both in turns", 0.3 + 0.65 * static_cast<double>(steps) / static_cast<double>(job_.steps));
@@ -135,7 +135,7 @@ class Loop {
         codesigned->ForgetPredictions();
       }
       PORTOLAN_RETURN_IF_ERROR(baseline->Round(batches_));
-      slowdowns.push_back(probe.Seconds() / calibration_.probe_s);
+      slowdowns.push_back(probe.Slowdown(calibration_));
       PORTOLAN_RETURN_IF_ERROR(codesigned->Round(batches_));
       steps += static_cast<int64_t>(batches_.size());
       if (steps < job_.steps) PORTOLAN_RETURN_IF_ERROR(ReadBatches(held_));

@@ -39,7 +39,7 @@ struct OptimizeResult {
   std::vector<MeasuredChange> changes;
   int priced = 0;
   int64_t samples = 0;    // that both were trained on
-  double slowdown = 1;    // of the machine against its calibration, median over the rounds; predictions include it
+  ClassTimes slowdown{};  // of the machine against its calibration, median over the rounds; predictions include it
   bool has_eval = false;  // auc and ne are of the eval split
   double Speedup() const { return baseline.measured_s / codesigned.measured_s; }
   double PredictedSpeedup() const { return baseline.predicted.Total() / codesigned.predicted.Total(); }

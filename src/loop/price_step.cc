@@ -71,6 +71,15 @@ LayerIo ShapeOf(const NetworkPlan& plan, const NetworkLayer& layer, int64_t rows
   return io;
 }
 
+// The grid that has a call's times.
+std::string GridOf(const KernelCall& call) {
+  if (call.kernel != std::string("gemm")) return call.kernel;
+  const bool tn = call.gemm.a_transposed == kernels::Transpose::kYes;
+  const char* layout = tn ? "tn" : call.gemm.b_transposed == kernels::Transpose::kYes ? "nt" : "nn";
+  const char* format = call.gemm.format == kernels::GemmFormat::kBf16 ? "gemm.bf16." : "gemm.fp32.";
+  return std::string(format) + layout;
+}
+
 // Passes of the radix sort over keys of so many rows (cpu_runs.h: digits of 11 bits).
 double SortPasses(double rows) {
   const auto bits = static_cast<double>(std::bit_width(static_cast<uint64_t>(std::max(rows - 1, 1.0))));
@@ -191,31 +200,39 @@ class EmbeddingPrice {
 
 }  // namespace
 
-void StepPrice::Scale(double factor) {
-  for (double* phase :
-       {&embedding_forward, &dense_forward, &dense_backward, &gradient_norm, &dense_optimizer, &embedding_backward}) {
-    *phase *= factor;
+double StepPrice::Of(Phase phase) const {
+  double sum = 0;
+  for (const double of_class : seconds[phase]) sum += of_class;
+  return sum;
+}
+
+double StepPrice::Total() const {
+  double sum = 0;
+  for (int phase = 0; phase < kPhases; ++phase) sum += Of(static_cast<Phase>(phase));
+  return sum;
+}
+
+void StepPrice::Scale(const ClassTimes& slowdown) {
+  for (ClassTimes& phase : seconds) {
+    for (size_t c = 0; c < kKernelClasses; ++c) phase[c] *= slowdown[c];
   }
 }
 
 std::vector<std::pair<std::string, double>> StepPrice::Phases() const {
-  return {{"embedding_forward", embedding_forward}, {"dense_forward", dense_forward},
-          {"dense_backward", dense_backward},       {"gradient_norm", gradient_norm},
-          {"dense_optimizer", dense_optimizer},     {"embedding_backward", embedding_backward}};
+  return {{"embedding_forward", Of(kEmbeddingForward)}, {"dense_forward", Of(kDenseForward)},
+          {"dense_backward", Of(kDenseBackward)},       {"gradient_norm", Of(kGradientNorm)},
+          {"dense_optimizer", Of(kDenseOptimizer)},     {"embedding_backward", Of(kEmbeddingBackward)}};
 }
 
 double PriceCall(const KernelCall& call, const Calibration& calibration) {
-  const std::string kernel = call.kernel;
-  if (kernel == "gemm") {
-    const bool tn = call.gemm.a_transposed == kernels::Transpose::kYes;
-    const char* layout = tn ? "tn" : call.gemm.b_transposed == kernels::Transpose::kYes ? "nt" : "nn";
-    const char* format = call.gemm.format == kernels::GemmFormat::kBf16 ? "gemm.bf16." : "gemm.fp32.";
-    return calibration.Grid(std::string(format) + layout)
-        .At({static_cast<double>(call.gemm.m), static_cast<double>(call.gemm.n), static_cast<double>(call.gemm.k)});
+  const MeasuredGrid& grid = calibration.Grid(GridOf(call));
+  if (call.kernel == std::string("gemm")) {
+    return grid.At(
+        {static_cast<double>(call.gemm.m), static_cast<double>(call.gemm.n), static_cast<double>(call.gemm.k)});
   }
   const auto rows = static_cast<double>(call.rows), width = static_cast<double>(call.width);
-  if (call.depth > 0) return calibration.Grid(kernel).At({rows, width, static_cast<double>(call.depth)});
-  return calibration.Grid(kernel).At({rows * width, width});
+  if (call.depth > 0) return grid.At({rows, width, static_cast<double>(call.depth)});
+  return grid.At({rows * width, width});
 }
 
 StepPrice PriceStep(const NetworkPlan& plan, const std::vector<TableLookups>& lookups, const Calibration& calibration,
@@ -225,32 +242,39 @@ StepPrice PriceStep(const NetworkPlan& plan, const std::vector<TableLookups>& lo
   for (const NetworkLayer& layer : plan.layers) {
     const LayerIo io = ShapeOf(plan, layer, plan.MicroBatch());
     const LayerCalls calls = layer.layer->Calls(io);
-    for (const KernelCall& call : calls.forward) price.dense_forward += micro_batches * PriceCall(call, calibration);
-    for (const KernelCall& call : calls.backward) price.dense_backward += micro_batches * PriceCall(call, calibration);
+    for (const KernelCall& call : calls.forward) {
+      price.Add(StepPrice::kDenseForward, ClassOf(GridOf(call)), micro_batches * PriceCall(call, calibration));
+    }
+    for (const KernelCall& call : calls.backward) {
+      price.Add(StepPrice::kDenseBackward, ClassOf(GridOf(call)), micro_batches * PriceCall(call, calibration));
+    }
     for (size_t i = 0; i < layer.inputs.size(); ++i) {
       if (layer.added[i] < 0) continue;
       const auto width = static_cast<double>(plan.values[static_cast<size_t>(layer.inputs[i])].width);
-      price.dense_backward +=
-          micro_batches * calibration.Grid("accumulate").At({static_cast<double>(io.rows) * width, width});
+      price.Add(StepPrice::kDenseBackward, KernelClass::kElementwise,
+                micro_batches * calibration.Grid("accumulate").At({static_cast<double>(io.rows) * width, width}));
     }
   }
   const auto batch = static_cast<double>(plan.options.batch);
-  price.dense_backward += calibration.Grid("bce").At({batch});
+  price.Add(StepPrice::kDenseBackward, KernelClass::kElementwise, calibration.Grid("bce").At({batch}));
   const auto parameters = static_cast<double>(plan.dense_parameters);
   const std::string kind = DenseName(plan.options.dense_optimizer);
   if (plan.options.fusion == Fusion::kEager) {
     const MeasuredGrid& grid = calibration.Grid("dense_separate." + kind);
     for (const Parameter& parameter : plan.parameters) {
-      price.dense_optimizer += grid.At({static_cast<double>(parameter.Count())});
+      price.Add(StepPrice::kDenseOptimizer, KernelClass::kElementwise,
+                grid.At({static_cast<double>(parameter.Count())}));
     }
   } else {
-    price.dense_optimizer = calibration.Grid("dense_fused." + kind).At({parameters});
+    price.Add(StepPrice::kDenseOptimizer, KernelClass::kElementwise,
+              calibration.Grid("dense_fused." + kind).At({parameters}));
   }
   const EmbeddingPrice embeddings(plan, lookups, calibration);
-  price.embedding_forward = embeddings.Forward();
-  price.embedding_backward = embeddings.Backward();
+  price.Add(StepPrice::kEmbeddingForward, KernelClass::kLookup, embeddings.Forward());
+  price.Add(StepPrice::kEmbeddingBackward, KernelClass::kUpdate, embeddings.Backward());
   if (clipping == Clipping::kNorm) {
-    price.gradient_norm = calibration.Grid("squared_norm").At({parameters}) + embeddings.SquaredNorm();
+    price.Add(StepPrice::kGradientNorm, KernelClass::kElementwise, calibration.Grid("squared_norm").At({parameters}));
+    price.Add(StepPrice::kGradientNorm, KernelClass::kUpdate, embeddings.SquaredNorm());
   }
   return price;
 }

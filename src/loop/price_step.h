@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,14 +11,26 @@
 
 namespace portolan {
 
-// Seconds of one training step of the engine on the calibrated machine, by the phases that the engine itself marks.
+// Seconds of one training step of the engine on the calibrated machine, by the phases that the engine itself marks
+// and by the class of the kernels, which a machine slows down by different factors.
 struct StepPrice {
-  double embedding_forward = 0, dense_forward = 0, dense_backward = 0, gradient_norm = 0, dense_optimizer = 0,
-         embedding_backward = 0;
-  double Total() const {
-    return embedding_forward + dense_forward + dense_backward + gradient_norm + dense_optimizer + embedding_backward;
+  enum Phase {
+    kEmbeddingForward,
+    kDenseForward,
+    kDenseBackward,
+    kGradientNorm,
+    kDenseOptimizer,
+    kEmbeddingBackward,
+    kPhases
+  };
+  std::array<ClassTimes, kPhases> seconds{};
+
+  void Add(Phase phase, KernelClass kernel_class, double more) {
+    seconds[phase][static_cast<size_t>(kernel_class)] += more;
   }
-  void Scale(double factor);
+  double Of(Phase phase) const;
+  double Total() const;
+  void Scale(const ClassTimes& slowdown);
   // By the engine's names, in its order.
   std::vector<std::pair<std::string, double>> Phases() const;
 };

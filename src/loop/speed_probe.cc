@@ -1,6 +1,6 @@
-#include <cmath>
-#include <iterator>
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "kernels/activation/activation.h"
 #include "kernels/embedding/embedding.h"
@@ -30,21 +30,21 @@ struct SpeedProbe::Kernels {
     workspace.resize(static_cast<size_t>(kernels::EmbeddingBackwardWorkspaceBytes(bags, kLookups)) / 8 + 8);
   }
 
-  double Seconds() {
+  ClassTimes Seconds() {
     float *a = values.data(), *b = a + kNumbers, *d = b + kNumbers;
     kernels::GemmProblem problem;
     problem.m = 1024;
     problem.n = problem.k = problem.lda = problem.ldb = problem.ldd = 128;
     kernels::RowUpdate update;
-    const double times[] = {
-        watch.Median([&] { kernels::cpu::Gemm(problem, a, b, d); }),
-        watch.Median([&] { kernels::cpu::ActivationForward(kernels::ActivationKind::kRelu, 1024, 128, a, 128, b); }),
-        watch.Median([&] { kernels::cpu::EmbeddingForward(bags); }),
-        watch.Median([&] { kernels::cpu::EmbeddingBackward(bags, update, workspace.data()); }),
-    };
-    double logarithm = 0;
-    for (const double seconds : times) logarithm += std::log(seconds) / static_cast<double>(std::size(times));
-    return std::exp(logarithm);
+    ClassTimes times;
+    times[static_cast<size_t>(KernelClass::kProduct)] =
+        watch.Undisturbed([&] { kernels::cpu::Gemm(problem, a, b, d); });
+    times[static_cast<size_t>(KernelClass::kElementwise)] = watch.Undisturbed(
+        [&] { kernels::cpu::ActivationForward(kernels::ActivationKind::kRelu, 1024, 128, a, 128, b); });
+    times[static_cast<size_t>(KernelClass::kLookup)] = watch.Undisturbed([&] { kernels::cpu::EmbeddingForward(bags); });
+    times[static_cast<size_t>(KernelClass::kUpdate)] =
+        watch.Undisturbed([&] { kernels::cpu::EmbeddingBackward(bags, update, workspace.data()); });
+    return times;
   }
 
   static constexpr int64_t kNumbers = 1024 * 256, kDim = 32, kRows = 1 << 17, kLookups = 8192;
@@ -59,6 +59,36 @@ struct SpeedProbe::Kernels {
 
 SpeedProbe::SpeedProbe() : kernels_(std::make_unique<Kernels>()) {}
 SpeedProbe::~SpeedProbe() = default;
-double SpeedProbe::Seconds() { return kernels_->Seconds(); }
+ClassTimes SpeedProbe::Seconds() { return kernels_->Seconds(); }
+
+ClassTimes SpeedProbe::Slowdown(const Calibration& calibration) {
+  ClassTimes times = Seconds();
+  for (size_t c = 0; c < kKernelClasses; ++c) times[c] /= calibration.probe_s[c];
+  return times;
+}
+
+ClassTimes MedianOf(const std::vector<ClassTimes>& times) {
+  ClassTimes medians{};
+  for (size_t c = 0; c < kKernelClasses && !times.empty(); ++c) {
+    std::vector<double> of_class;
+    for (const ClassTimes& each : times) of_class.push_back(each[c]);
+    std::nth_element(of_class.begin(), of_class.begin() + static_cast<int64_t>(times.size() / 2), of_class.end());
+    medians[c] = of_class[times.size() / 2];
+  }
+  return medians;
+}
+
+const char* KernelClassName(size_t kernel_class) {
+  constexpr const char* kNames[kKernelClasses] = {"products", "elementwise", "lookups", "updates"};
+  return kNames[kernel_class];
+}
+
+KernelClass ClassOf(const std::string& grid) {
+  const auto begins = [&](const char* with) { return grid.rfind(with, 0) == 0; };
+  if (begins("embedding_forward")) return KernelClass::kLookup;
+  if (begins("embedding_")) return KernelClass::kUpdate;
+  if (begins("gemm.") || begins("dot_") || begins("pair_")) return KernelClass::kProduct;
+  return KernelClass::kElementwise;
+}
 
 }  // namespace portolan

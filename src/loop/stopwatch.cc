@@ -10,7 +10,7 @@ double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-double Stopwatch::Median(const std::function<void()>& run, const std::function<void()>& before) {
+double Stopwatch::Undisturbed(const std::function<void()>& run, const std::function<void()>& before) {
   if (before) before();
   double begin = Now();
   run();
@@ -24,10 +24,9 @@ double Stopwatch::Median(const std::function<void()>& run, const std::function<v
     samples.push_back((Now() - begin) / calls);
   }
   std::sort(samples.begin(), samples.end());
-  const double median = samples[kRepetitions / 2];
   // Without the slowest: one interruption is no spread of the kernel.
-  spreads_.push_back((samples[kRepetitions - 2] - samples[0]) / median);
-  return median;
+  spreads_.push_back((samples[kRepetitions - 2] - samples[0]) / samples[kRepetitions / 2]);
+  return samples[1];
 }
 
 double Stopwatch::Spread() const {
