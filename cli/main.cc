@@ -90,7 +90,7 @@ int CheckOutput(int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  portolan::SettleThreads(argc, argv);
+  portolan::SettleThreadsFor(argc, argv);
   CLI::App app{
       "Portolan takes recommendation-model training from one accelerator to another.\n"
       "Numbers are predictions from hardware facts; `portolan validate` shows how far\n"

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "loop/cpu_changes.h"
+#include "loop/settle_threads.h"
 #include "loop/turns.h"
 
 namespace portolan {
@@ -98,33 +100,42 @@ class Comparison {
                 "spread", "slower: products, elementwise, lookups, updates");
   }
 
+  // All recipes of a job are measured in turns: a machine's speed changes between them otherwise.
   Status Add(const Job& base) {
     std::vector<Batch> batches;
-    std::vector<Point> points;
+    std::vector<Entry> entries;
     for (const Variant& variant : kVariants) {
-      Job job = base;
-      variant.change(&job.recipe);
-      PORTOLAN_ASSIGN_OR_RETURN(const auto timed, TimedNetwork::Make(job, job.recipe));
-      const int64_t batch = timed->network().plan().options.batch;
+      Entry& entry = entries.emplace_back();
+      entry.variant = variant.name;
+      entry.job = std::make_unique<Job>(base);
+      variant.change(&entry.job->recipe);
+      PORTOLAN_ASSIGN_OR_RETURN(entry.timed, TimedNetwork::Make(*entry.job, entry.job->recipe));
       if (batches.empty()) {
-        PORTOLAN_ASSIGN_OR_RETURN(const auto reader, MakeReader(job.data, timed->network().plan().Schema(job.model),
-                                                                DataSplit::kTrain, job.eval_samples));
+        const NetworkPlan& plan = entry.timed->network().plan();
+        PORTOLAN_ASSIGN_OR_RETURN(const auto reader,
+                                  MakeReader(base.data, plan.Schema(base.model), DataSplit::kTrain, base.eval_samples));
         for (int i = 0; i < 8; ++i) {
-          PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome, reader->Next(batch, &batches.emplace_back()));
+          PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome,
+                                    reader->Next(plan.options.batch, &batches.emplace_back()));
           if (outcome == ReadOutcome::kEnd) return MakeError(ErrorCode::kInvalidValue, "data: fewer than 8 batches");
         }
       }
-      PORTOLAN_ASSIGN_OR_RETURN(StepPrice price, PriceRecipe(job, job.recipe, batches, calibration_));
-      PORTOLAN_RETURN_IF_ERROR(timed->Round(batches));
-      timed->ForgetRounds();
-      std::vector<ClassTimes> slow;
-      for (int round = 0; round < 3; ++round) {
-        slow.push_back(probe_.Slowdown(calibration_));
-        PORTOLAN_RETURN_IF_ERROR(timed->Round(batches));
+      PORTOLAN_ASSIGN_OR_RETURN(entry.price, PriceRecipe(*entry.job, entry.job->recipe, batches, calibration_));
+      PORTOLAN_RETURN_IF_ERROR(entry.timed->Round(batches));
+      entry.timed->ForgetRounds();
+    }
+    for (int round = 0; round < 5; ++round) {
+      for (Entry& entry : entries) {
+        entry.slow.push_back(probe_.Slowdown(calibration_));
+        PORTOLAN_RETURN_IF_ERROR(entry.timed->Round(batches));
       }
-      price.Scale(MedianOf(slow));
-      points.push_back({price.Total(), timed->StepSeconds(), timed->Spread()});
-      Print(job, batch, variant.name, price, MedianOf(slow), *timed);
+    }
+    std::vector<Point> points;
+    for (Entry& entry : entries) {
+      const ClassTimes slow = MedianOf(entry.slow);
+      entry.price.Scale(slow);
+      points.push_back({entry.price.Total(), entry.timed->StepSeconds(), entry.timed->Spread()});
+      Print(base, entry.timed->network().plan().options.batch, entry.variant, entry.price, slow, *entry.timed);
     }
     Judge(points);
     return {};
@@ -138,6 +149,13 @@ class Comparison {
  private:
   struct Point {
     double predicted, measured, spread;
+  };
+  struct Entry {
+    const char* variant = "";
+    std::unique_ptr<Job> job;
+    std::unique_ptr<TimedNetwork> timed;
+    StepPrice price;
+    std::vector<ClassTimes> slow;
   };
 
   void Print(const Job& job, int64_t batch, const char* variant, const StepPrice& price, const ClassTimes& slow,
@@ -199,6 +217,7 @@ Status Run(const std::string& folder, bool show_phases, const std::vector<std::s
 }  // namespace portolan
 
 int main(int argc, char** argv) {
+  portolan::SettleThreads(argv, portolan::ThreadPlacing::kOneACore);
   if (argc < 2) {
     std::fprintf(stderr, "predict_steps CALIBRATION_FOLDER [--phases] [JOB.yaml...]\n");
     return 2;

@@ -31,17 +31,20 @@ KernelClass ClassOf(const std::string& grid);
 //   embedding_<fused|separate>.<optimizer>.<warm|cold>  [dim, lookups a row], seconds a lookup, fp32 rows
 //   embedding_<fused|separate>.<format>.<warm|cold>  the same with SGD, other formats
 //   embedding_forward.fp32.spilled, embedding_fused.sgd.spilled  the same, outputs or gradients in memory
-//   embedding_<fused|separate>.lookups  [lookups, dim], seconds a lookup: how they depend on the number
+//   embedding_<fused|separate>.lookups  [lookups, dim, lookups a row], seconds a lookup: how they depend on the number
 // warm: rows in the caches; cold: rows of a table much larger than the last level.
 struct Calibration {
   std::string machine;  // processor and threads: what it is valid for
   std::string date;     // ISO 8601
   int threads = 1;
-  double last_level_bytes = 0;
+  double last_level_bytes = 0;  // of the last-level cache, as the system states it
+  double kept_bytes = 0;        // of it that this machine keeps: neighbours of a virtual machine use it too
   double warm_table_bytes = 0, cold_table_bytes = 0;  // of the tables behind the embedding grids
-  double fork_s = 0;                                  // an empty parallel loop
-  double sort_pass_s = 0;                             // a lookup and pass of the sort
-  double copy_bytes_per_s = 0;                        // read and written, memory
+  // Tables beyond the cold ones miss the address translation too: seconds more a row of tables of far_table_bytes.
+  double far_table_bytes = 0, far_lookup_s = 0, far_update_s = 0;
+  double fork_s = 0;            // an empty parallel loop
+  double sort_pass_s = 0;       // a lookup and pass of the sort
+  double copy_bytes_per_s = 0;  // read and written, memory
   double copy_one_thread_bytes_per_s = 0;
   double cache_bytes_per_s = 0;  // the same in the last-level cache
   double gemm_flops_per_s = 0, gemm_bf16_flops_per_s = 0, gemm_one_thread_flops_per_s = 0;

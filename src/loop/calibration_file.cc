@@ -151,7 +151,7 @@ const std::map<std::string, size_t>& CalibratedGrids() {
     add("embedding_fused.sgd.spilled", 2);
     for (const std::string way : {"fused.", "separate."}) {
       for (const char* optimizer : {"sgd", "momentum", "adagrad", "adam"}) add("dense_" + way + optimizer, 1);
-      add("embedding_" + way + "lookups", 2);
+      add("embedding_" + way + "lookups", 3);
     }
     for (const char* level : {".warm", ".cold"}) {
       for (const std::string format : {"fp32", "fp16", "bf16", "int8"}) {
@@ -179,14 +179,16 @@ std::string UserDataDirectory() {
 Status WriteCalibration(const Calibration& c, const std::string& folder) {
   std::string text = fmt::format(
       "# Times of this machine's kernels by `portolan calibrate` (docs/calibrate.md); written again by the next run.\n"
-      "machine: {}\ndate: {}\nthreads: {}\nlast_level_bytes: {:.10g}\nwarm_table_bytes: {:.10g}\n"
-      "cold_table_bytes: {:.10g}\nfork_s: {:.4g}\nsort_pass_s: {:.4g}\n"
+      "machine: {}\ndate: {}\nthreads: {}\nlast_level_bytes: {:.10g}\nkept_bytes: {:.10g}\nwarm_table_bytes: {:.10g}\n"
+      "cold_table_bytes: {:.10g}\nfar_table_bytes: {:.10g}\nfar_lookup_s: {:.4g}\nfar_update_s: {:.4g}\nfork_s: "
+      "{:.4g}\nsort_pass_s: {:.4g}\n"
       "copy_bytes_per_s: {:.4g}\ncopy_one_thread_bytes_per_s: {:.4g}\ncache_bytes_per_s: {:.4g}\n"
       "gemm_flops_per_s: {:.4g}\ngemm_bf16_flops_per_s: {:.4g}\ngemm_one_thread_flops_per_s: {:.4g}\nprobe_s: "
       "{}\nspread: {:.4g}\n",
-      Quoted(c.machine), c.date, c.threads, c.last_level_bytes, c.warm_table_bytes, c.cold_table_bytes, c.fork_s,
-      c.sort_pass_s, c.copy_bytes_per_s, c.copy_one_thread_bytes_per_s, c.cache_bytes_per_s, c.gemm_flops_per_s,
-      c.gemm_bf16_flops_per_s, c.gemm_one_thread_flops_per_s, Numbers({c.probe_s.begin(), c.probe_s.end()}), c.spread);
+      Quoted(c.machine), c.date, c.threads, c.last_level_bytes, c.kept_bytes, c.warm_table_bytes, c.cold_table_bytes,
+      c.far_table_bytes, c.far_lookup_s, c.far_update_s, c.fork_s, c.sort_pass_s, c.copy_bytes_per_s,
+      c.copy_one_thread_bytes_per_s, c.cache_bytes_per_s, c.gemm_flops_per_s, c.gemm_bf16_flops_per_s,
+      c.gemm_one_thread_flops_per_s, Numbers({c.probe_s.begin(), c.probe_s.end()}), c.spread);
   text += "warnings:\n";
   for (const std::string& warning : c.warnings) text += "  - " + Quoted(warning) + "\n";
   text += "grids:\n";
@@ -208,6 +210,8 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
   c.date = map.String("date");
   c.threads = static_cast<int>(map.Integer("threads", {1, 1e6}));
   for (const auto& [key, member] : {std::pair{"last_level_bytes", &c.last_level_bytes},
+                                    {"kept_bytes", &c.kept_bytes},
+                                    {"far_table_bytes", &c.far_table_bytes},
                                     {"warm_table_bytes", &c.warm_table_bytes},
                                     {"cold_table_bytes", &c.cold_table_bytes},
                                     {"fork_s", &c.fork_s},
@@ -221,6 +225,8 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
     *member = map.Number(key, kPositive);
   }
   c.spread = map.Number("spread", kNonNegative);
+  c.far_lookup_s = map.Number("far_lookup_s", kNonNegative);
+  c.far_update_s = map.Number("far_update_s", kNonNegative);
   map.Visit("probe_s", [&](const YamlValue& times) -> Status {
     PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, times.Elements());
     if (elements.size() != kKernelClasses) {
@@ -231,7 +237,6 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
     }
     return {};
   });
-  if (c.probe_s[0] <= 0) return value.MakeError(ErrorCode::kMissingField, "probe_s: required, but missing");
   for (const YamlValue& warning : map.Elements("warnings")) {
     PORTOLAN_ASSIGN_OR_RETURN(std::string text, warning.String());
     c.warnings.push_back(std::move(text));
@@ -283,6 +288,7 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
     return {};
   });
   PORTOLAN_RETURN_IF_ERROR(map.Finish());
+  if (c.probe_s[0] <= 0) return value.MakeError(ErrorCode::kMissingField, "probe_s: required, but missing");
   return c;
 }
 

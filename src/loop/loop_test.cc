@@ -43,7 +43,7 @@ Calibration ToyMachine() {
   Calibration c;
   c.machine = MachineKey();
   c.date = "2026-12-01";
-  c.last_level_bytes = 1e6;
+  c.last_level_bytes = c.kept_bytes = 1e6;
   c.fork_s = 1e-7;
   c.sort_pass_s = 1e-12;
   c.copy_bytes_per_s = c.copy_one_thread_bytes_per_s = c.cache_bytes_per_s = 1e10;
@@ -54,8 +54,8 @@ Calibration ToyMachine() {
     return MeasuredGrid{std::vector<std::vector<double>>(axes, {1e12}), {seconds}};
   };
   for (const auto& [name, axes] : CalibratedGrids()) c.grids[name] = constant(axes, 1e-6);
-  c.warm_table_bytes = c.cold_table_bytes = 1e6;
-  c.grids["embedding_fused.lookups"] = c.grids["embedding_separate.lookups"] = constant(2, 1e-9);
+  c.warm_table_bytes = c.cold_table_bytes = c.far_table_bytes = 1e6;
+  c.grids["embedding_fused.lookups"] = c.grids["embedding_separate.lookups"] = constant(3, 1e-9);
   c.grids["embedding_forward.fp32.spilled"] = c.grids["embedding_fused.sgd.spilled"] = constant(2, 2e-9);
   c.grids["dense_fused.adagrad"] = c.grids["dense_separate.adagrad"] = constant(1, 2e-6);
   for (const auto& [level, factor] : {std::pair{".warm", 1.0}, {".cold", 2.0}}) {

@@ -35,10 +35,68 @@ void MeasureSort(const Pool& rows, float* gradients, Pool* workspace, Sweeper* s
     const kernels::EmbeddingFeature feature{0, kernels::BagPooling::kSum, gradients, 4};
     const kernels::EmbeddingBags bags{&table, 1, &feature, 1, kLookups, offsets.data(), ids.data(), nullptr};
     kernels::RowUpdate update;
-    return sweeper->watch().Undisturbed([&] { kernels::cpu::EmbeddingBackward(bags, update, workspace->data()); });
+    return sweeper->watch().Median([&] { kernels::cpu::EmbeddingBackward(bags, update, workspace->data()); });
   };
   const double one = seconds(2048), three = seconds(int64_t{1} << 33);
   sweeper->result().sort_pass_s = std::max((three - one) / 2 / static_cast<double>(kLookups), 1e-11);
+}
+
+constexpr int32_t kProbeDim = 64;  // rows of 256 B
+
+// Seconds a lookup of random rows from a table of so many bytes, forward or with the update; nothing of it is kept in
+// the first two levels.
+double SecondsOfTable(const Pool& rows, double bytes, float* pooled, bool backward, Pool* workspace, Sweeper* sweeper) {
+  std::vector<int64_t> ids, offsets(kCalibratedLookups + 1);
+  for (int64_t b = 0; b <= kCalibratedLookups; ++b) offsets[static_cast<size_t>(b)] = b;
+  const auto row_count = static_cast<int64_t>(bytes) / (4 * kProbeDim);
+  const kernels::EmbeddingTable table{rows.data(), nullptr, row_count, kProbeDim, kernels::RowFormat::kFp32};
+  const kernels::EmbeddingFeature feature{0, kernels::BagPooling::kSum, pooled, kProbeDim};
+  kernels::EmbeddingBags bags{&table, 1, &feature, 1, kCalibratedLookups, offsets.data(), nullptr, nullptr};
+  kernels::RowUpdate update;
+  update.learning_rate = 1e-9f;
+  uint64_t seed = 1;
+  const auto prepare = [&] {
+    ids = DrawIds(kCalibratedLookups, 1, row_count, ++seed);
+    bags.ids = ids.data();
+    if (backward) kernels::cpu::EmbeddingForward(bags);
+  };
+  const auto run = [&] {
+    if (backward) return kernels::cpu::EmbeddingBackward(bags, update, workspace->data());
+    kernels::cpu::EmbeddingForward(bags);
+  };
+  constexpr int kAgain = 3;  // the fastest counts
+  double best = sweeper->watch().Median(run, prepare);
+  for (int again = 1; again < kAgain; ++again) best = std::min(best, sweeper->watch().Median(run, prepare));
+  return best / static_cast<double>(kCalibratedLookups);
+}
+
+// Random lookups in a table of S bytes hit what the cache keeps of it, C / S of them where S > C: the time between that
+// of a small and that of a large table says C.
+void MeasureKeptBytes(const Pool& rows, float* pooled, Pool* workspace, Sweeper* sweeper) {
+  Calibration& result = sweeper->result();
+  const double stated = result.last_level_bytes;
+  const auto seconds = [&](double bytes) { return SecondsOfTable(rows, bytes, pooled, false, workspace, sweeper); };
+  const double hit = seconds(stated / 16), miss = seconds(result.cold_table_bytes);
+  result.kept_bytes = stated / 16;
+  for (const double share : {0.25, 0.375, 0.5, 0.75, 1.0}) {
+    const double bytes = share * stated;
+    const double missed = std::clamp((seconds(bytes) - hit) / std::max(miss - hit, 1e-12), 0.0, 1.0);
+    result.kept_bytes = std::max(result.kept_bytes, bytes * (1 - missed));
+  }
+}
+
+// What rows cost more in tables beyond the cold ones, where address translations miss as well.
+void MeasureFarTables(double memory, float* pooled, Pool* workspace, Sweeper* sweeper) {
+  Calibration& result = sweeper->result();
+  result.far_table_bytes = std::clamp(memory / 8, result.cold_table_bytes, 1e9);
+  if (result.far_table_bytes < 2 * result.cold_table_bytes) return;
+  const Pool rows(static_cast<int64_t>(result.far_table_bytes));
+  const auto more = [&](bool backward) {
+    const double cold = SecondsOfTable(rows, result.cold_table_bytes, pooled, backward, workspace, sweeper);
+    return std::max(0.0, SecondsOfTable(rows, result.far_table_bytes, pooled, backward, workspace, sweeper) - cold);
+  };
+  result.far_lookup_s = more(false);
+  result.far_update_s = more(true);
 }
 
 }  // namespace
@@ -109,7 +167,7 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
     };
     // The start of the one loop of a lookup is priced apart: a call may be of many features.
     const double start = p.backward ? 0 : result.fork_s;
-    return std::max(watch.Undisturbed(run, prepare) - start, 1e-8) / static_cast<double>(p.lookups);
+    return std::max(watch.Median(run, prepare) - start, 1e-8) / static_cast<double>(p.lookups);
   };
   const auto measure = [&](const std::string& name, const Point& p) {
     const std::vector<double> counts = p.backward ? std::vector<double>{1, 4, 32} : std::vector<double>{1, 8};
@@ -118,18 +176,18 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
         [&](const std::vector<double>& at) {
           return seconds_a_lookup(p, static_cast<int32_t>(at[0]), static_cast<int64_t>(at[1]));
         },
-        Sweeper::Shape::kAny);
+        Sweeper::Shape::kGrowingFirst);
   };
   measure("embedding_forward.fp32.spilled", {RowFormat::kFp32, Level::kSpilled, false, true, RowOptimizer::kSgd});
   measure("embedding_fused.sgd.spilled", {RowFormat::kFp32, Level::kSpilled, true, true, RowOptimizer::kSgd});
   for (const bool fused : {true, false}) {
     sweeper->Sweep(
         fused ? "embedding_fused.lookups" : "embedding_separate.lookups",
-        {{1024, 4096, static_cast<double>(kCalibratedLookups), 65536, 262144}, {16, 64}},
+        {{1024, 4096, static_cast<double>(kCalibratedLookups), 65536, 262144}, {16, 64}, {2, 16}},
         [&](const std::vector<double>& at) {
           Point p{RowFormat::kFp32, Level::kWarm, true, fused, RowOptimizer::kRowwiseAdagrad};
           p.lookups = static_cast<int64_t>(at[0]);
-          return seconds_a_lookup(p, static_cast<int32_t>(at[1]), 2);
+          return seconds_a_lookup(p, static_cast<int32_t>(at[1]), static_cast<int64_t>(at[2]));
         },
         Sweeper::Shape::kAny);
   }
@@ -159,6 +217,8 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
     }
   }
   MeasureSort(rows, near_floats, &workspace, sweeper);
+  MeasureKeptBytes(rows, near_floats, &workspace, sweeper);
+  MeasureFarTables(host.memory.value, near_floats, &workspace, sweeper);
 }
 
 }  // namespace portolan

@@ -99,7 +99,7 @@ class Machine {
   double CopyRate(int64_t bytes) {
     constexpr int64_t kChunk = int64_t{1} << 16;
     char *from = a_.data(), *to = b_.data();
-    const double seconds = watch_.Undisturbed([&] {
+    const double seconds = watch_.Median([&] {
 #pragma omp parallel for schedule(static)
       for (int64_t at = 0; at < bytes; at += kChunk) std::memcpy(to + at, from + at, kChunk);
     });
@@ -107,7 +107,7 @@ class Machine {
   }
 
   void MeasureMemory() {
-    result_.fork_s = watch_.Undisturbed([] {
+    result_.fork_s = watch_.Median([] {
 #pragma omp parallel for schedule(static)
       for (int i = 0; i < 2; ++i) {
         volatile int sink = i;
@@ -117,7 +117,7 @@ class Machine {
     const Pool from(int64_t{256} << 20), to(int64_t{256} << 20);
     const auto copy = [&] {
       constexpr int64_t kChunk = int64_t{1} << 20;
-      return 2 * static_cast<double>(from.bytes()) / watch_.Undisturbed([&] {
+      return 2 * static_cast<double>(from.bytes()) / watch_.Median([&] {
 #pragma omp parallel for schedule(static)
         for (int64_t at = 0; at < from.bytes(); at += kChunk) {
           std::memcpy(to.data() + at, from.data() + at, kChunk);
@@ -149,7 +149,7 @@ class Machine {
       sweeper_.Sweep(name, axes, [&](const std::vector<double>& at) {
         const auto width = static_cast<int64_t>(at[1]);
         const int64_t rows = static_cast<int64_t>(at[0]) / width;
-        return watch_.Undisturbed([&] {
+        return watch_.Median([&] {
           const int64_t offset = Next(rows * width);
           kernel(rows, width, a_.floats() + offset, b_.floats() + offset, c_.floats() + offset);
         });
@@ -203,7 +203,7 @@ class Machine {
       cpu::LayerNormBackward(r, w, x, bias.data(), mean.data(), rstd.data(), y, z, sums.data(), beta.data());
     });
     sweeper_.Sweep("bce", {{64, 1024, 16384, 262144}}, [&](const std::vector<double>& at) {
-      return watch_.Undisturbed([&] {
+      return watch_.Median([&] {
         cpu::BceWithLogits(static_cast<int64_t>(at[0]), a_.floats(), 1, b_.floats(), nullptr, 1.0f, c_.floats());
       });
     });
@@ -223,7 +223,7 @@ class Machine {
       update.kind = kind;
       const auto sweep = [&](const std::string& name, const auto& step) {
         sweeper_.Sweep(name, axes, [&](const std::vector<double>& at) {
-          return watch_.Undisturbed([&] { step(static_cast<int64_t>(at[0])); });
+          return watch_.Median([&] { step(static_cast<int64_t>(at[0])); });
         });
       };
       sweep(std::string("dense_fused.") + kind_name, [&](int64_t n) {
@@ -237,7 +237,7 @@ class Machine {
       });
     }
     sweeper_.Sweep("squared_norm", axes, [&](const std::vector<double>& at) {
-      return watch_.Undisturbed([&] { cpu::SquaredNorm(static_cast<int64_t>(at[0]), a_.floats()); });
+      return watch_.Median([&] { cpu::SquaredNorm(static_cast<int64_t>(at[0]), a_.floats()); });
     });
   }
 
@@ -259,7 +259,7 @@ class Machine {
         const double share = static_cast<double>(shape.batch) / static_cast<double>(std::min(shape.batch, fits));
         shape.batch = std::min(shape.batch, fits);
         const int64_t largest = shape.batch * std::max(shape.x_stride, shape.out_stride);
-        return share * watch_.Undisturbed([&] { kernel(shape, Next(largest)); });
+        return share * watch_.Median([&] { kernel(shape, Next(largest)); });
       });
     };
     using kernels::DotInteractionShape;
@@ -316,7 +316,7 @@ class Machine {
                          p.ldb = layout.b == Transpose::kYes ? p.k : p.n;
                          p.ldd = p.n;
                          p.format = format;
-                         const double seconds = watch_.Undisturbed([&] {
+                         const double seconds = watch_.Median([&] {
                            const int64_t offset = Next(std::max({p.m * p.k, p.k * p.n, p.m * p.n}));
                            kernels::cpu::Gemm(p, a_.floats() + offset, b_.floats() + offset, c_.floats() + offset);
                          });
@@ -332,9 +332,8 @@ class Machine {
     omp_set_num_threads(1);
     kernels::GemmProblem p;
     p.m = p.n = p.k = p.lda = p.ldb = p.ldd = 512;
-    result_.gemm_one_thread_flops_per_s = 2.0 * 512 * 512 * 512 / watch_.Undisturbed([&] {
-      kernels::cpu::Gemm(p, a_.floats(), b_.floats(), c_.floats());
-    });
+    result_.gemm_one_thread_flops_per_s =
+        2.0 * 512 * 512 * 512 / watch_.Median([&] { kernels::cpu::Gemm(p, a_.floats(), b_.floats(), c_.floats()); });
     omp_set_num_threads(result_.threads);
   }
 

@@ -86,12 +86,39 @@ double SortPasses(double rows) {
   return std::max(1.0, std::ceil(bits / 11));
 }
 
-// Part of a tensor that the last level no longer holds when it is touched again, where `bytes` are touched in between.
-// An ideal LRU would lose everything as soon as they are more than the cache; hashed and shared caches lose what does
-// not fit.
-double Spilled(double bytes, const Calibration& c) {
-  return bytes > c.last_level_bytes ? 1 - c.last_level_bytes / bytes : 0;
-}
+// Bytes that a step touches, rows of tables left out, and what of them the last level no longer has when they are
+// touched again.
+class Traffic {
+ public:
+  Traffic(const NetworkPlan& plan, const Calibration& c) {
+    const auto layers = static_cast<int>(plan.layers.size());
+    for (const ArenaBuffer& buffer : plan.buffers) {
+      const bool whole = buffer.extent == ArenaBuffer::Extent::kBatch;
+      const double bytes =
+          4.0 * static_cast<double>(buffer.width) * static_cast<double>(whole ? plan.options.batch : plan.MicroBatch());
+      if (buffer.first < layers) forward_ += bytes;
+      if (buffer.first < layers && buffer.last >= layers) kept_ += bytes;
+    }
+    // Weights and gradients are read and written, and so is what state the optimizer has.
+    const int64_t state = kernels::DenseStateFloats(plan.options.dense_optimizer);
+    parameters_ = 4.0 * static_cast<double>(plan.dense_parameters) * static_cast<double>(3 + 2 * state);
+    const double touched = 4.0 * static_cast<double>(plan.arena_floats) +
+                           4.0 * static_cast<double>(plan.dense_parameters) * static_cast<double>(2 + state);
+    // An ideal LRU would lose everything as soon as a step touches more than the cache keeps; hashed and shared caches
+    // lose what does not fit.
+    spilled_ = touched > c.kept_bytes ? 1 - c.kept_bytes / touched : 0;
+    more_per_byte_ = std::max(0.0, 1 / c.copy_bytes_per_s - 1 / c.cache_bytes_per_s);
+  }
+  double Spilled() const { return spilled_; }
+  // Seconds more than with everything in the cache. Outputs of layers are fetched, overwritten and written back;
+  double Forward() const { return 2 * forward_ * spilled_ * more_per_byte_; }
+  // those kept are read again (gradients take the place of what was just read);
+  double Backward() const { return kept_ * spilled_ * more_per_byte_; }
+  double Optimizer() const { return parameters_ * spilled_ * more_per_byte_; }
+
+ private:
+  double forward_ = 0, kept_ = 0, parameters_ = 0, spilled_ = 0, more_per_byte_ = 0;
+};
 
 // Seconds a lookup of an update of rows that have `repeats` lookups each: a part for every lookup and one for every
 // row, so linear in 1 / repeats between the grid's points.
@@ -108,11 +135,19 @@ double AtRepeats(const MeasuredGrid& grid, double dim, double repeats) {
 
 class EmbeddingPrice {
  public:
-  EmbeddingPrice(const NetworkPlan& plan, const std::vector<TableLookups>& lookups, const Calibration& calibration)
-      : plan_(plan), lookups_(lookups), c_(calibration), format_(FormatName(plan.options.row)) {
-    for (const Table& table : plan.tables) all_rows_ += table.rows;
-    // Outputs and gradients of pooled rows lie in the arena, all of which is touched between two uses.
-    spilled_ = Spilled(4.0 * static_cast<double>(plan.arena_floats), c_);
+  // `spilled`: part of outputs and gradients of pooled rows, which lie in the arena, that is not in the cache.
+  EmbeddingPrice(const NetworkPlan& plan, const std::vector<TableLookups>& lookups, const Calibration& calibration,
+                 double spilled)
+      : plan_(plan), lookups_(lookups), c_(calibration), format_(FormatName(plan.options.row)), spilled_(spilled) {
+    double bytes = 0;
+    for (const Table& table : plan.tables) {
+      all_rows_ += table.rows;
+      bytes += table.rows * static_cast<double>(kernels::RowBytes(plan.options.row, table.dim));
+    }
+    // Address translations are shared by all tables.
+    if (bytes > c_.cold_table_bytes && c_.far_table_bytes > c_.cold_table_bytes) {
+      far_ = std::min(std::log(bytes / c_.cold_table_bytes) / std::log(c_.far_table_bytes / c_.cold_table_bytes), 1.0);
+    }
     per_table_ = plan.options.table_kernels == TableKernels::kPerTable;
     fused_ = plan.options.embedding_update == EmbeddingUpdate::kFused;
   }
@@ -127,14 +162,15 @@ class EmbeddingPrice {
       const double cold = counts.cold_rows * counts.distinct / counts.lookups;
       seconds +=
           counts.lookups * (Mix("embedding_forward." + format_, at, cold) +
-                            spilled_ * Extra("embedding_forward.fp32.spilled", "embedding_forward.fp32.warm", at));
+                            spilled_ * Extra("embedding_forward.fp32.spilled", "embedding_forward.fp32.warm", at) +
+                            cold * far_ * c_.far_lookup_s);
     }
     return seconds > 0 ? seconds + c_.fork_s * (per_table_ ? static_cast<double>(plan_.features.size()) : 1) : 0;
   }
 
   double Backward() const {
     const std::string update = fused_ ? "embedding_fused." : "embedding_separate.";
-    double seconds = 0, all_lookups = 0, weighted_dim = 0;
+    double seconds = 0, all_lookups = 0, all_distinct = 0, weighted_dim = 0;
     for (size_t t = 0; t < plan_.tables.size(); ++t) {
       const TableLookups& counts = lookups_[t];
       if (counts.lookups <= 0) continue;
@@ -145,17 +181,22 @@ class EmbeddingPrice {
       }
       each += spilled_ * std::max(0.0, AtRepeats(c_.Grid("embedding_fused.sgd.spilled"), Dim(t), repeats) -
                                            AtRepeats(c_.Grid("embedding_fused.sgd.warm"), Dim(t), repeats));
+      each += cold / repeats * far_ * c_.far_update_s;
       // The grids' tables sort in as many passes as their rows need; this one sorts with all tables of its kernel.
       const double grid_passes = (1 - cold) * SortPasses(c_.warm_table_bytes / (4 * Dim(t))) +
                                  cold * SortPasses(c_.cold_table_bytes / (4 * Dim(t)));
       each += (SortPasses(per_table_ ? plan_.tables[t].rows : all_rows_) - grid_passes) * c_.sort_pass_s;
       seconds += counts.lookups * each;
-      if (per_table_) seconds += counts.lookups * ExtraOfCount(update, counts.lookups, Dim(t));
+      if (per_table_) seconds += counts.lookups * ExtraOfCount(update, counts.lookups, Dim(t), repeats);
       all_lookups += counts.lookups;
+      all_distinct += std::max(counts.distinct, 1.0);
       weighted_dim += counts.lookups * Dim(t);
     }
     if (all_lookups <= 0) return 0;
-    if (!per_table_) seconds += all_lookups * ExtraOfCount(update, all_lookups, weighted_dim / all_lookups);
+    if (!per_table_) {
+      seconds +=
+          all_lookups * ExtraOfCount(update, all_lookups, weighted_dim / all_lookups, all_lookups / all_distinct);
+    }
     return std::max(seconds, 0.0);
   }
 
@@ -184,17 +225,24 @@ class EmbeddingPrice {
     return std::max(0.0, c_.Grid(grid).At(at) - c_.Grid(of).At(at));
   }
   // The other grids are of kCalibratedLookups lookups a call: seconds a lookup more or less of another number.
-  double ExtraOfCount(const std::string& update, double count, double dim) const {
+  double ExtraOfCount(const std::string& update, double count, double dim, double repeats) const {
     const MeasuredGrid& grid = c_.Grid(update + "lookups");
-    return grid.At({std::min(count, grid.axes[0].back()), dim}) -
-           grid.At({static_cast<double>(kCalibratedLookups), dim});
+    const double few = grid.axes[2].front(), many = grid.axes[2].back();
+    const auto extra = [&](double lookups_a_row) {
+      return grid.At({std::min(count, grid.axes[0].back()), dim, lookups_a_row}) -
+             grid.At({static_cast<double>(kCalibratedLookups), dim, lookups_a_row});
+    };
+    // As AtRepeats: a part for every lookup and one for every row.
+    const double share = few < many ? std::clamp((1 / few - 1 / repeats) / (1 / few - 1 / many), 0.0, 1.0) : 0;
+    return (1 - share) * extra(few) + share * extra(many);
   }
 
   const NetworkPlan& plan_;
   const std::vector<TableLookups>& lookups_;
   const Calibration& c_;
   const std::string format_;
-  double all_rows_ = 0, spilled_ = 0;
+  const double spilled_;
+  double all_rows_ = 0, far_ = 0;
   bool per_table_ = false, fused_ = true;
 };
 
@@ -269,7 +317,11 @@ StepPrice PriceStep(const NetworkPlan& plan, const std::vector<TableLookups>& lo
     price.Add(StepPrice::kDenseOptimizer, KernelClass::kElementwise,
               calibration.Grid("dense_fused." + kind).At({parameters}));
   }
-  const EmbeddingPrice embeddings(plan, lookups, calibration);
+  const Traffic traffic(plan, calibration);
+  price.Add(StepPrice::kDenseForward, KernelClass::kElementwise, traffic.Forward());
+  price.Add(StepPrice::kDenseBackward, KernelClass::kElementwise, traffic.Backward());
+  price.Add(StepPrice::kDenseOptimizer, KernelClass::kElementwise, traffic.Optimizer());
+  const EmbeddingPrice embeddings(plan, lookups, calibration, traffic.Spilled());
   price.Add(StepPrice::kEmbeddingForward, KernelClass::kLookup, embeddings.Forward());
   price.Add(StepPrice::kEmbeddingBackward, KernelClass::kUpdate, embeddings.Backward());
   if (clipping == Clipping::kNorm) {

@@ -10,7 +10,7 @@ double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-double Stopwatch::Undisturbed(const std::function<void()>& run, const std::function<void()>& before) {
+double Stopwatch::Median(const std::function<void()>& run, const std::function<void()>& before) {
   if (before) before();
   double begin = Now();
   run();
@@ -26,7 +26,7 @@ double Stopwatch::Undisturbed(const std::function<void()>& run, const std::funct
   std::sort(samples.begin(), samples.end());
   // Without the slowest: one interruption is no spread of the kernel.
   spreads_.push_back((samples[kRepetitions - 2] - samples[0]) / samples[kRepetitions / 2]);
-  return samples[1];
+  return samples[kRepetitions / 2];
 }
 
 double Stopwatch::Spread() const {

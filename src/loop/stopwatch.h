@@ -8,10 +8,10 @@ namespace portolan {
 // Times of repeated calls.
 class Stopwatch {
  public:
-  // Seconds of one call of run() undisturbed, after one call to warm up: of kRepetitions samples of as many calls as
-  // take kSampleSeconds the second fastest, for whatever else the machine does can only add to it. `before`, where
+  // Seconds of one call of run(), after one call to warm up: of kRepetitions samples of as many calls as
+  // take kSampleSeconds the median. `before`, where
   // given, is called before every sample of one call and not timed.
-  double Undisturbed(const std::function<void()>& run, const std::function<void()>& before = nullptr);
+  double Median(const std::function<void()>& run, const std::function<void()>& before = nullptr);
   // Median over all points so far of (second slowest - fastest) / median.
   double Spread() const;
 

@@ -46,7 +46,7 @@ void Sweeper::Sweep(const std::string& name, std::vector<std::vector<double>> ax
     return seconds / SpeedNow()[kernel_class];
   };
   for (size_t point = 0; point < points; ++point) grid.seconds.push_back(measure(point));
-  constexpr int kRounds = 2;
+  constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
     for (size_t point = 0; point < points; ++point) {
       if (StandsOut(grid, point, shape)) grid.seconds[point] = std::min(grid.seconds[point], measure(point));
@@ -61,7 +61,8 @@ bool Sweeper::StandsOut(const MeasuredGrid& grid, size_t point, Shape shape) {
   for (size_t a = grid.axes.size(); a-- > 0;) {
     const size_t extent = grid.axes[a].size(), index = point / step % extent;
     const bool has_larger = index + 1 < extent;
-    if (has_larger && shape == Shape::kGrowing && seconds > kAboveLarger * grid.seconds[point + step]) return true;
+    const bool grows = shape == Shape::kGrowing || (shape == Shape::kGrowingFirst && a == 0);
+    if (has_larger && grows && seconds > kAboveLarger * grid.seconds[point + step]) return true;
     if (has_larger && index > 0 &&
         seconds > kAboveNeighbours * std::sqrt(grid.seconds[point - step] * grid.seconds[point + step])) {
       return true;

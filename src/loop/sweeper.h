@@ -28,8 +28,8 @@ class Pool {
 // Fills a calibration's grids. Not thread-safe; the kernels measured use OpenMP.
 class Sweeper {
  public:
-  // Whether a grid's times grow with every extent; those a lookup do not.
-  enum class Shape { kGrowing, kAny };
+  // With which extents a grid's times grow: those a lookup grow with the row, but not with the lookups.
+  enum class Shape { kGrowing, kGrowingFirst, kAny };
   // One point: seconds at these extents.
   using Visit = std::function<double(const std::vector<double>& at)>;
 
