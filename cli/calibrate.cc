@@ -24,6 +24,8 @@ void Print(const Calibration& c, const std::string& folder) {
   line("copy in memory, read and written", rate(c.copy_bytes_per_s, "GB/s"));
   line("  by one thread", rate(c.copy_one_thread_bytes_per_s, "GB/s"));
   line("copy in the last-level cache", rate(c.cache_bytes_per_s, "GB/s"));
+  line("  of its " + fmt::format("{:.0f} MB, kept for this machine", c.last_level_bytes * 1e-6),
+       fmt::format("{:.1f} MB", c.kept_bytes * 1e-6));
   line("products in fp32, best shape", rate(c.gemm_flops_per_s, "GFLOP/s"));
   line("  by one thread, 512 x 512 x 512", rate(c.gemm_one_thread_flops_per_s, "GFLOP/s"));
   line("products in bf16, conversions included", rate(c.gemm_bf16_flops_per_s, "GFLOP/s"));
@@ -51,6 +53,12 @@ nlohmann::ordered_json Document(const Calibration& c) {
                                      {"copy_bytes_per_s", c.copy_bytes_per_s},
                                      {"copy_one_thread_bytes_per_s", c.copy_one_thread_bytes_per_s},
                                      {"cache_bytes_per_s", c.cache_bytes_per_s},
+                                     {"last_level_bytes", c.last_level_bytes},
+                                     {"kept_bytes", c.kept_bytes},
+                                     {"far_table_bytes", c.far_table_bytes},
+                                     {"far_lookup_s", c.far_lookup_s},
+                                     {"far_update_s", c.far_update_s},
+                                     {"probe_s", c.probe_s},
                                      {"gemm_flops_per_s", c.gemm_flops_per_s},
                                      {"gemm_bf16_flops_per_s", c.gemm_bf16_flops_per_s},
                                      {"fork_s", c.fork_s},
@@ -86,7 +94,7 @@ void AddCalibrateCommand(CLI::App& app, const GlobalOptions& global, int* exit_c
                    HelpText("Folder to write to, in place of the user's own ($XDG_CONFIG_HOME/portolan or "
                             "~/.config/portolan); usable as --data-dir"))
       ->type_name("DIR");
-  command->footer("Run it on an idle machine: it takes about 20 s. docs/calibrate.md");
+  command->footer("Run it on an idle machine: it takes half a minute. docs/calibrate.md");
   command->callback([out, &global, exit_code] {
     const Result<int> result = RunCalibrate(*out, global);
     *exit_code = result ? *result : ReportError(result.error());
