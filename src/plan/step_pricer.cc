@@ -27,6 +27,8 @@ constexpr size_t kPairs = 12;       // tables: pairs of splits are tried too
 // What hides behind other work still weighs this much of its own time, so that it stays balanced.
 constexpr double kLeastWeight = 0.02;
 constexpr int kImprovements = 4;
+// Steps of placements of one kind up to which they are improved by splits of all kinds too.
+constexpr double kNear = 1.1;
 
 }  // namespace
 
@@ -131,8 +133,9 @@ Placement StepPricer::Place() {
     Improve(best, SearchSplits::kAll);
     Improve(flat, SearchSplits::kFlat);
     Improve(nodes, SearchSplits::kNodes);
-    if (flat.Beats(best)) best = std::move(flat);
-    if (nodes.Beats(best)) best = std::move(nodes);
+    PricedPlacement& apart = flat.Beats(nodes) ? flat : nodes;
+    if (apart.step < kNear * best.step) Improve(apart, SearchSplits::kAll);
+    if (apart.Beats(best)) best = std::move(apart);
   } else {
     Improve(best, SearchSplits::kAll);
   }
