@@ -1,6 +1,7 @@
 """Compiles the sources of one program's Makefile for an AMD chip, as bench/port_corpus asks."""
 
 import os
+import re
 import shlex
 import subprocess
 
@@ -61,10 +62,42 @@ def compilations(folder):
     return [(source, flags, as_cuda) for source, (flags, as_cuda) in found.items()] or None
 
 
+RAW_STRING = re.compile(r'R"(\w*)\((.*?)\)\1"', re.DOTALL)
+
+
+def write_own_headers(repository, release, root):
+    """The headers that `portolan port --compile` has for a machine without ROCm, as its sources hold them, in `root`."""
+    porting = os.path.join(repository, "src", "porting")
+    with open(os.path.join(porting, "toolchain.cc"), encoding="utf-8") as file:
+        toolchain = file.read()
+
+    def text_of(constant):
+        included = re.search(constant + r' =\n#include "porting/(headers/[\w.]+)"', toolchain)
+        with open(os.path.join(porting, included.group(1)), encoding="utf-8") as file:
+            return "".join(found.group(2) for found in RAW_STRING.finditer(file.read()))
+
+    def write(name, text):
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    for name, constant in re.findall(r'\{"([\w/.]+\.h(?:pp)?)", (k\w+)\}', toolchain):
+        write(os.path.join("include", name), text_of(constant))
+    major, minor = release.split(".")
+    write(
+        os.path.join("include", "hip", "hip_version.h"),
+        f"#pragma once\n#define HIP_VERSION_MAJOR {major}\n#define HIP_VERSION_MINOR {minor}\n"
+        f"#define HIP_VERSION_PATCH 0\n#define HIP_VERSION ({major} * 10000000 + {minor} * 100000)\n",
+    )
+    write(os.path.join("library", "prelude.h"), RAW_STRING.search(toolchain).group(2))
+    write(os.path.join("library", "device_library.h"), text_of("kDeviceLibrary"))
+
+
 def compile_source(folder, source, flags, as_cuda, options, shim, codegen):
     """The compiler's first error, or "" when there is none."""
     host = [options.clang] if not source.endswith(".c") or as_cuda else [options.clang.replace("++", "")]
-    common = ["-isystem", os.path.join(options.hip, "include"), "-w", "-ferror-limit=5"]
+    common = ["-isystem", os.path.join(options.headers, "include"), "-w", "-ferror-limit=5"]
     if shim:
         common = ["-I", shim] + common
     if not as_cuda:
@@ -72,7 +105,13 @@ def compile_source(folder, source, flags, as_cuda, options, shim, codegen):
             flags = [f for f in flags if not f.startswith("-std=c++")]
         runs = [host + common + flags + ["-D__HIP_PLATFORM_AMD__=1", "-fsyntax-only", source]]
     else:
-        base = [options.clang, "-x", "hip", f"--offload-arch={options.to}", f"--rocm-path={options.hip}"]
+        base = [options.clang, "-x", "hip", f"--offload-arch={options.to}"]
+        if options.own_headers:
+            base += ["-nogpuinc", "-nogpulib", "-include", os.path.join(options.headers, "library", "prelude.h")]
+            base += ["-include", "__clang_hip_runtime_wrapper.h"]
+            base += ["-include", os.path.join(options.headers, "library", "device_library.h")]
+        else:
+            base.append(f"--rocm-path={options.headers}")
         base += shlex.split(options.compile_flags)
         if shim:
             base += ["-include", "portolan_shim.h"]

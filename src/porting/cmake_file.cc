@@ -76,6 +76,7 @@ class Porter {
   // Whether the file has a HIP build of its own: nobody but its author can tell which branch is which.
   bool BuildsHip() const {
     return std::any_of(commands_.begin(), commands_.end(), [this](const CMakeCommand& command) {
+      if (command.name == "hipify" || command.name == "hip_add_library") return true;  // PyTorch's, FindHIP's
       if (command.arguments.empty()) return false;
       const std::string first = LowerCase(Bare(command.arguments[0]));
       if (command.name == "find_package") return first == "hip" || first == "rocm";

@@ -80,6 +80,7 @@ TEST(CMakeFile, LeavesTheRest) {
         "# project(x LANGUAGES CUDA)\n#[[ find_package(CUDA) ]]\nproject(cuda_tools CXX)\n",
         "set(MY_CUDA_SOURCES a.cpp)\r\nadd_library(x ${MY_CUDA_SOURCES})\r\n",
         "if(USE_ROCM)\n  find_package(hip)\nelse()\n  enable_language(CUDA)\n  find_package(CUDAToolkit)\nendif()\n",
+        "if(USE_ROCM)\n  hipify(CUDA_SOURCE_DIR ${PROJECT_SOURCE_DIR})\nelse()\n  find_package(CUDAToolkit)\nendif()\n",
         "project(CUDA CXX)\nmessage(\"CUDA_HOME ${CUDA_HOME}\")\n", "target_link_libraries(x \"unclosed cuda\n",
         "add_library(a b.cuh) # .cuda\n"}) {
     EXPECT_EQ(Ported(text), text);

@@ -62,7 +62,7 @@ class Evaluator {
     names_release_ = false;
     long long left = 0;
     long long right = 0;
-    if (macros_ == CudaMacros::kPorted && Sum(&left)) {
+    if (Sum(&left)) {
       std::string op(source_.Text(at_));
       if (at_ < end_ && source_.Is(at_ + 1, "=")) op += "=";
       at_ += op.size() == 2 && !source_.Is(at_, op) ? 2 : 1;
@@ -115,8 +115,10 @@ class Evaluator {
   bool Number(long long* value) {
     if (at_ >= end_) return false;
     const std::string_view text = source_.Text(at_++);
-    const bool major = text == "__CUDACC_VER_MAJOR__" || text == "PORTOLAN_CUDACC_MAJOR";
-    const bool minor = text == "__CUDACC_VER_MINOR__" || text == "PORTOLAN_CUDACC_MINOR";
+    // A port's own names have their values in a conditional that asks for HIP, too.
+    const bool ported = macros_ == CudaMacros::kPorted;
+    const bool major = text == "PORTOLAN_CUDACC_MAJOR" || (ported && text == "__CUDACC_VER_MAJOR__");
+    const bool minor = text == "PORTOLAN_CUDACC_MINOR" || (ported && text == "__CUDACC_VER_MINOR__");
     names_release_ = names_release_ || major || minor;
     if (major || minor) *value = major ? kPortedCompilerMajor : kPortedCompilerMinor;
     return major || minor || ParseInt64(text, value);

@@ -62,6 +62,17 @@ bool Declares(const SourceFile& source, size_t name) {
   if (name == 0 || source.tokens()[name - 1].in_directive != source.tokens()[name].in_directive) return false;
   const std::string_view next = source.Text(name + 1);
   const std::string_view before = source.Text(name - 1);
+  if (before == ")" && next == "(") {
+    // void __launch_bounds__(256) name(...): the attribute belongs to the name.
+    size_t open = name - 1;
+    for (int depth = 0; open > 0; --open) {
+      if (source.Is(open, ")")) ++depth;
+      if (source.Is(open, "(") && --depth == 0) break;
+    }
+    if (open < 2 || (!source.Is(open - 1, "__launch_bounds__") && !source.Is(open - 1, "__attribute__"))) return false;
+    const size_t close = source.Closing(name + 1);
+    return source.Is(close + 1, "{");
+  }
   if (before == "struct" || before == "class" || before == "namespace")
     return next == "{" || next == ":" || next == ";";
   if (next != "=" && next != ";" && next != "," && next != ")" && next != "[" && next != "(" && next != "{") {

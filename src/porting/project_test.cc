@@ -26,9 +26,11 @@ TEST(ProjectFacts, KnowsTheProjectsOwnNames) {
       "return cudaFree(p);\n"
       "x = flags & cudaHostAllocMapped;\n"
       "else cudaFree(p);\n"
+      "__global__ void __launch_bounds__(f(256), 2) cuSort(int *p) { p[0] = 1; }\n"
+      "if (x) cudaFree(p);\n"
       "const cudaDeviceProp;\n");
-  const std::set<std::string, std::less<>> expected = {"cudaCheck", "cudaStatus", "cudaHelper",
-                                                       "cuSolver",  "cudaData",   "cudaStream"};
+  const std::set<std::string, std::less<>> expected = {"cudaCheck", "cudaStatus", "cudaHelper", "cuSolver",
+                                                       "cudaData",  "cudaStream", "cuSort"};
   EXPECT_EQ(facts.own_names, expected);
 }
 

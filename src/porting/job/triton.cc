@@ -31,9 +31,19 @@ bool KeywordValue(const JobFile& file, size_t name, long long* value) {
          ParseInt64(std::string(file.Text(name + 2)), value);
 }
 
-// The bytes in LDS of a matrix product's tiles [M, K] and [N, K] in 16 bits, `stages` deep, by the sizes of the Config
-// that token `i` stands in; 0 when they are not there.
-long long TileBytes(const JobFile& file, size_t i, long long stages) {
+// The bytes of an operand that the file's kernels are for: 1 where its names speak of 8-bit floats, otherwise 2.
+long long OperandBytes(const JobFile& file) {
+  for (size_t i = 0; i < file.tokens().size(); ++i) {
+    if (file.tokens()[i].kind != PythonTokenKind::kName) continue;
+    const std::string name = LowerCase(file.Text(i));
+    if (name.find("fp8") != std::string::npos || name.find("float8") != std::string::npos) return 1;
+  }
+  return 2;
+}
+
+// The bytes in LDS of a matrix product's tiles [M, K] and [N, K], `stages` deep, by the sizes of the Config that token
+// `i` stands in; 0 when they are not there.
+long long TileBytes(const JobFile& file, size_t i, long long stages, long long operand_bytes) {
   constexpr size_t kLongest = 60;  // tokens of a Config before its options
   long long m = 0, n = 0, k = 0;
   for (size_t at = i; at > 0 && i - at < kLongest; --at) {
@@ -48,7 +58,7 @@ long long TileBytes(const JobFile& file, size_t i, long long stages) {
   }
   constexpr long long kLargest = 1 << 12;
   if (m <= 0 || n <= 0 || k <= 0 || m > kLargest || n > kLargest || k > kLargest) return 0;
-  return (m + n) * k * 2 * (stages - 1);
+  return (m + n) * k * operand_bytes * (stages - 1);
 }
 
 }  // namespace
@@ -57,6 +67,7 @@ void ApplyTriton(const JobInput& input, JobOutput* output) {
   const JobFile& file = input.file;
   const PortTarget& target = input.target;
   if (!file.is_python() || !UsesTriton(file)) return;
+  const long long operand_bytes = OperandBytes(file);
   for (size_t i = 0; i < file.tokens().size(); ++i) {
     if (file.tokens()[i].kind != PythonTokenKind::kName) continue;
     const std::string_view name = file.Text(i);
@@ -79,13 +90,13 @@ void ApplyTriton(const JobInput& input, JobOutput* output) {
              fmt::format("let the tuner try num_warps={} as well", value / 2));
       }
     } else if (name == "num_stages" && KeywordValue(file, i, &value) && value > kStagesOfAmd && value < 1 << 20) {
-      const long long bytes = TileBytes(file, i, value);
+      const long long bytes = TileBytes(file, i, value, operand_bytes);
       if (bytes > 0 && 2 * bytes <= target.shared_memory_bytes) continue;  // two blocks a unit have room
       const bool much = bytes > 0 ? bytes > target.shared_memory_bytes : value >= 4;
       find(much ? FindingLevel::kWarning : FindingLevel::kNote,
            bytes > 0
-               ? fmt::format("the tiles of {} stages take {} KiB in 16 bits, of the {} KiB of LDS of a block of {}",
-                             value, bytes / 1024, target.shared_memory_bytes / 1024, target.gfx)
+               ? fmt::format("the tiles of {} stages take {} KiB in {} bits, of the {} KiB of LDS of a block of {}",
+                             value, bytes / 1024, 8 * operand_bytes, target.shared_memory_bytes / 1024, target.gfx)
                : fmt::format("each of {} stages but one keeps its tiles in LDS, of which a block of {} has {} KiB",
                              value, target.gfx, target.shared_memory_bytes / 1024),
            fmt::format("num_stages={}, AMD's default, or let the tuner try it", kStagesOfAmd));

@@ -20,6 +20,19 @@ bool IsCompared(const SourceFile& source, size_t i) {
   return !asked;
 }
 
+// Whether a branch only tells the grid's dependents to start (programmatic dependent launch), which HIP does not have
+// and which is no loss: without it they start at the grid's end.
+bool OnlyStartsDependents(const SourceFile& source, const Conditional::Branch& branch) {
+  bool found = false;
+  for (size_t i = branch.directive_end; i < branch.end; ++i) {
+    if (!source.IsIdentifier(i)) continue;
+    const std::string_view name = source.Text(i);
+    if (name != "cudaTriggerProgrammaticLaunchCompletion" && name != "cudaGridDependencySynchronize") return false;
+    found = true;
+  }
+  return found;
+}
+
 }  // namespace
 
 void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
@@ -52,11 +65,16 @@ void ApplyCompilerGuards(const RuleInput& input, RuleOutput* output) {
         const bool lost = !found && EvaluateForHip(source, branch, CudaMacros::kUndefined) != Truth::kTrue;
         found = true;
         if (IsArchitecture(name)) {
-          if (lost) {
+          if (lost && !OnlyStartsDependents(source, branch)) {
+            // What CUDA leaves out for some chips too cannot be what every result depends on.
+            const bool always = EvaluateForHip(source, branch, CudaMacros::kPorted) != Truth::kFalse;
             output->Find(source, branch.hash,
-                         !has_else && in_device_code ? FindingLevel::kError : FindingLevel::kWarning, "compiler-guard",
+                         !has_else && in_device_code && always ? FindingLevel::kError : FindingLevel::kWarning,
+                         "compiler-guard",
                          has_else ? "HIP does not define __CUDA_ARCH__: the #else branch is compiled instead"
-                                  : "HIP does not define __CUDA_ARCH__: the code under it is not compiled",
+                         : always ? "HIP does not define __CUDA_ARCH__: the code under it is not compiled"
+                                  : "HIP does not define __CUDA_ARCH__: the code under it, which is for some of "
+                                    "NVIDIA's chips, is not compiled",
                          compared ? "port: compares PORTOLAN_CUDA_ARCH (700 in device code) instead"
                                   : "port: asks for __HIP_DEVICE_COMPILE__ instead");
           }

@@ -31,6 +31,18 @@ __device__ void g() {
   asm volatile("s_nop 0");
 #endif
 }
+__device__ void starts_dependents() {
+#if (defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900))  //-> #if (defined(__HIP_DEVICE_COMPILE__) && (PORTOLAN_CUDA_ARCH >= 900))
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+#if __CUDA_ARCH__ >= 900  //! warning compiler-guard //-> #if PORTOLAN_CUDA_ARCH >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  prefetch();
+#endif
+#if __CUDA_ARCH__ >= 600  //! error compiler-guard //-> #if PORTOLAN_CUDA_ARCH >= 600
+  store();
+#endif
+}
 #if CUDA_VERSION >= 12080  //-> #if PORTOLAN_CUDA_VERSION >= 12080
 #endif
 #if defined(__CUDACC__) || defined(__HIPCC__)

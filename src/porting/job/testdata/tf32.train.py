@@ -11,3 +11,8 @@ if torch.backends.cuda.matmul.allow_tf32:
     print("allow_tf32 = True")
 # torch.backends.cuda.matmul.allow_tf32 = True
 torch.backends.fp32_precision = "ieee"
+y = tl.dot(a, b, allow_tf32=True)  #! note tf32
+y = matmul(x_fp8, w_fp8, allow_tf32=True, fast=True)
+y = gemm_bf16(x, w, allow_tf32=True)
+y = tl.dot(a.to(tl.float16), f(b), allow_tf32=True)
+y = g(f(x_fp8)) + tl.dot(a, b, allow_tf32=True)  #! note tf32
