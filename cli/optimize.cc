@@ -185,8 +185,7 @@ Result<int> RunOptimize(const OptimizeCommand& command, const GlobalOptions& glo
 
 void AddOptimizeCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
   auto options = std::make_shared<OptimizeCommand>();
-  CLI::App* command =
-      app.add_subcommand("optimize", "Calibrate, plan, train both recipes here");
+  CLI::App* command = app.add_subcommand("optimize", "Calibrate, plan, train both recipes here");
   command->add_option("JOB", options->job, HelpText("A job file: model, recipe, data, steps, allow (docs/train.md)"))
       ->required();
   command->add_option("--steps", options->steps, HelpText("In place of the job's steps"))->check(CLI::Range(0.0, 1e12));

@@ -122,9 +122,9 @@ Placement StepPricer::Place() {
   if (recipe().balance == Balance::kGreedy || cluster().devices == 1) return best.placement;
   Price(best);
   if (cluster().nodes() > 1 && recipe().sharding == Sharding::kAuto) {
-    // Whole tables on single devices, exchanged flat, and tables in whole nodes. A step without a reduction inside nodes
-    // has two collectives less each way, one without a flat exchange one less, which moves of single tables never see:
-    // searched apart.
+    // Whole tables on single devices, exchanged flat, and tables in whole nodes. A step without a reduction inside
+    // nodes has two collectives less each way, one without a flat exchange one less, which moves of single tables never
+    // see: searched apart.
     PricedPlacement flat(PlaceAllBy(Sharding::kTable, best.placement));
     PricedPlacement nodes(PlaceAllBy(Sharding::kTableRow, best.placement));
     Price(flat);

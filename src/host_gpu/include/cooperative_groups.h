@@ -8,9 +8,7 @@ namespace cooperative_groups {
 
 namespace internal {
 
-inline unsigned ThreadRank() {
-  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
+inline unsigned ThreadRank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 PORTOLAN_INLINE int CountBelow(unsigned long long mask, unsigned lane) {
   return __builtin_popcountll(mask & ((1ull << lane) - 1));
 }
@@ -62,7 +60,9 @@ class coalesced_group {
     return result;
   }
   PORTOLAN_INLINE int any(int vote) const { return ballot(vote) != 0; }
-  PORTOLAN_INLINE int all(int vote) const { return static_cast<unsigned long long>(__builtin_popcountll(ballot(vote))) == size(); }
+  PORTOLAN_INLINE int all(int vote) const {
+    return static_cast<unsigned long long>(__builtin_popcountll(ballot(vote))) == size();
+  }
   template <typename T>
   PORTOLAN_INLINE unsigned long long match_any(T value) const {
     const auto all = portolan::gpu::Exchange("match_any", portolan::gpu::Named(mask_), portolan::gpu::ToBits(value));
@@ -131,7 +131,9 @@ class grid_group {
     return uint64_t{gridDim.x} * gridDim.y * gridDim.z * blockDim.x * blockDim.y * blockDim.z;
   }
   unsigned long long num_threads() const { return size(); }
-  unsigned long long block_rank() const { return blockIdx.x + gridDim.x * (blockIdx.y + uint64_t{gridDim.y} * blockIdx.z); }
+  unsigned long long block_rank() const {
+    return blockIdx.x + gridDim.x * (blockIdx.y + uint64_t{gridDim.y} * blockIdx.z);
+  }
   unsigned long long num_blocks() const { return uint64_t{gridDim.x} * gridDim.y * gridDim.z; }
   unsigned long long thread_rank() const {
     return block_rank() * blockDim.x * blockDim.y * blockDim.z + internal::ThreadRank();

@@ -147,7 +147,8 @@ class device_vector {
 
  private:
   void Observed() const {
-    if (!data_.empty()) portolan::gpu::Observe(data_.data(), data_.size() * sizeof(T), __builtin_FILE(), __builtin_LINE());
+    if (!data_.empty())
+      portolan::gpu::Observe(data_.data(), data_.size() * sizeof(T), __builtin_FILE(), __builtin_LINE());
   }
   std::vector<T, device_allocator<T>> data_;
 };
@@ -182,12 +183,12 @@ using std::tie;
 using std::tuple;
 using std::tuple_element;
 using std::tuple_size;
-#define PORTOLAN_FUNCTION_OBJECT(NAME)                \
-  template <typename T = void>                        \
-  struct NAME : std::NAME<T> {                        \
-    using result_type = T;                            \
-    using first_argument_type = T;                    \
-    using second_argument_type = T;                   \
+#define PORTOLAN_FUNCTION_OBJECT(NAME) \
+  template <typename T = void>         \
+  struct NAME : std::NAME<T> {         \
+    using result_type = T;             \
+    using first_argument_type = T;     \
+    using second_argument_type = T;    \
   };
 PORTOLAN_FUNCTION_OBJECT(plus)
 PORTOLAN_FUNCTION_OBJECT(minus)
@@ -271,10 +272,10 @@ template <typename T>
 using normal_distribution = std::normal_distribution<T>;
 
 // Each algorithm also takes a policy in front.
-#define PORTOLAN_WITH_POLICY(NAME)                                             \
-  template <typename... Rest>                                                  \
-  auto NAME(const Policy&, Rest&&... rest) -> decltype(auto) {                 \
-    return NAME(std::forward<Rest>(rest)...);                                  \
+#define PORTOLAN_WITH_POLICY(NAME)                           \
+  template <typename... Rest>                                \
+  auto NAME(const Policy&, Rest&&... rest)->decltype(auto) { \
+    return NAME(std::forward<Rest>(rest)...);                \
   }
 template <typename I>
 using Value = std::remove_cvref_t<decltype(*std::declval<I>())>;
@@ -519,13 +520,13 @@ template <NoPolicy I>
 auto distance(I first, I last) {
   return last - first;
 }
-#define PORTOLAN_ALL(X)                                                                                       \
-  X(sort) X(stable_sort) X(sort_by_key) X(stable_sort_by_key) X(reduce) X(transform_reduce) X(inner_product)  \
-  X(reduce_by_key) X(inclusive_scan) X(exclusive_scan) X(fill) X(fill_n) X(sequence) X(copy) X(copy_n)        \
-  X(copy_if) X(gather) X(scatter) X(unique) X(remove_if) X(transform) X(for_each) X(for_each_n) X(generate)   \
-  X(tabulate) X(count) X(count_if) X(max_element) X(min_element) X(minmax_element) X(equal) X(all_of)         \
-  X(any_of) X(shuffle) X(find) X(lower_bound) X(upper_bound) X(reverse) X(replace) X(is_sorted)               \
-  X(adjacent_difference)
+#define PORTOLAN_ALL(X)                                                                                               \
+  X(sort)                                                                                                             \
+  X(stable_sort) X(sort_by_key) X(stable_sort_by_key) X(reduce) X(transform_reduce) X(inner_product) X(reduce_by_key) \
+      X(inclusive_scan) X(exclusive_scan) X(fill) X(fill_n) X(sequence) X(copy) X(copy_n) X(copy_if) X(gather)        \
+          X(scatter) X(unique) X(remove_if) X(transform) X(for_each) X(for_each_n) X(generate) X(tabulate) X(count)   \
+              X(count_if) X(max_element) X(min_element) X(minmax_element) X(equal) X(all_of) X(any_of) X(shuffle)     \
+                  X(find) X(lower_bound) X(upper_bound) X(reverse) X(replace) X(is_sorted) X(adjacent_difference)
 PORTOLAN_ALL(PORTOLAN_WITH_POLICY)
 #undef PORTOLAN_ALL
 #undef PORTOLAN_WITH_POLICY
