@@ -49,10 +49,10 @@ Status TimedNetwork::Round(const std::vector<Batch>& batches) {
       }
     }
     times.push_back(whole);
-    for (const auto& [name, seconds] : phases) {
-      auto same = std::find_if(phases_.begin(), phases_.end(), [&](const auto& p) { return p.first == name; });
-      if (same == phases_.end()) same = phases_.insert(phases_.end(), {name, {}});
-      same->second.push_back(seconds);
+    for (const auto& phase : phases) {
+      auto same = std::find_if(phases_.begin(), phases_.end(), [&](const auto& p) { return p.first == phase.first; });
+      if (same == phases_.end()) same = phases_.insert(phases_.end(), {phase.first, {}});
+      same->second.push_back(phase.second);
     }
   }
   if (!times.empty()) rounds_.push_back(MedianOf(times));
