@@ -22,7 +22,6 @@ Recipe MicroBatch(const Recipe& recipe, const Cluster& cluster) {
 constexpr double kLargeDifference = 0.5;
 constexpr double kSmallDifference = 0.05;
 constexpr size_t kFewTables = 100;  // up to it, both slopes are tried and the end is polished
-constexpr size_t kSmall = 300;      // tables x devices: starts afresh every round
 constexpr size_t kPairs = 12;       // tables: pairs of splits are tried too
 // What hides behind other work still weighs this much of its own time, so that it stays balanced.
 constexpr double kLeastWeight = 0.02;
@@ -149,7 +148,6 @@ Placement StepPricer::Place() {
 void StepPricer::Improve(PricedPlacement& best, SearchSplits splits) {
   // Slopes over a large and a small difference see work that hides differently.
   const bool few = model_.tables.size() <= kFewTables;
-  const bool small = model_.tables.size() * static_cast<size_t>(cluster().devices) <= kSmall;
   std::optional<PricedPlacement> evenest;  // the one that would be shortest if every rank had the mean of its splits
   Seconds least_even;
   const auto take = [&](Placement placement) {
@@ -165,9 +163,9 @@ void StepPricer::Improve(PricedPlacement& best, SearchSplits splits) {
   for (int round = 0; round < kImprovements; ++round) {
     const PricedPlacement from = best;
     for (const double difference : {kLargeDifference, kSmallDifference}) {
-      const SearchStarts starts = small || (few && round == 0) ? SearchStarts::kAllFamilies
-                                  : round == 0                 ? SearchStarts::kAfresh
-                                                               : SearchStarts::kHere;
+      const SearchStarts starts = few && round == 0 ? SearchStarts::kAllFamilies
+                                  : round == 0      ? SearchStarts::kAfresh
+                                                    : SearchStarts::kHere;
       const PlacementWeights weights = WeightsAt(from.work, from.step, difference);
       for (Placement& placement : ImprovePlacement(shards_, from.placement, weights, from.limit, starts, splits)) {
         take(std::move(placement));
