@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "porting/job/rules.h"
 
 namespace portolan {
@@ -40,6 +41,18 @@ bool KnowsTheBuild(const JobFile& file, size_t i) {
   return false;
 }
 
+// get_device_capability() >= (10, 0): what AMD's chips, which say 9 and less, do not pass.
+bool AsksForMoreThanNine(const JobFile& file, size_t i) {
+  constexpr size_t kLongest = 8;  // tokens of the call's arguments
+  size_t at = i + 2;
+  while (at < i + kLongest && file.Text(at) != ")") ++at;
+  ++at;
+  if (file.Text(at).substr(0, 1) != ">") return false;
+  while (file.Text(at) == ">" || file.Text(at) == ">=" || file.Text(at) == "=" || file.Text(at) == "(") ++at;
+  long long major = 0;
+  return ParseInt64(std::string(file.Text(at)), &major) && major > 9;
+}
+
 }  // namespace
 
 void ApplyTorchDevice(const JobInput& input, JobOutput* output) {
@@ -57,7 +70,7 @@ void ApplyTorchDevice(const JobInput& input, JobOutput* output) {
       if (IsTruth(file, i, i + 5) || file.Text(i + 5) == ")" || KnowsTheBuild(file, i)) continue;
       find(FindingLevel::kWarning, "torch.version.cuda is None on ROCm", "torch.version.hip");
     } else if (file.Text(i) == "get_device_capability" && file.Text(i + 1) == "(" && IsCompared(file, i)) {
-      if (KnowsTheBuild(file, i)) continue;
+      if (KnowsTheBuild(file, i) || AsksForMoreThanNine(file, i)) continue;
       find(FindingLevel::kWarning,
            fmt::format("get_device_capability() says {} for {}: a test for Hopper holds there", capability, target.gfx),
            "ask torch.version.hip first, and get_device_properties().gcnArchName for the chip");

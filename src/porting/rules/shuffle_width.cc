@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "porting/rules/rules.h"
 #include "porting/rules/wave.h"
@@ -41,14 +43,16 @@ bool NamesFirstTeam(const SourceFile& source, size_t begin, size_t end) {
   return first;
 }
 
-// Whether a block around `i`, inside its function, has such a condition.
+// Whether a block around `i` has such a condition. Functions may be device code by a macro of another project's
+// (CUTLASS_DEVICE), so that their beginning is not known.
 bool RunsInFirstTeam(const SourceFile& source, size_t i) {
+  constexpr size_t kLongest = 3000;  // tokens of a function
   const DeviceFunction* function = source.EnclosingDeviceFunction(i);
-  if (function == nullptr) return false;
-  for (size_t at = i; at > function->body_begin + 1; --at) {
+  const size_t begin = function != nullptr ? function->body_begin + 1 : std::max<size_t>(i, kLongest + 2) - kLongest;
+  for (size_t at = i; at > begin; --at) {
     if (!source.Is(at - 1, "{") || source.Closing(at - 1) < i || !source.Is(at - 2, ")")) continue;
     size_t open = at - 2;
-    while (open > function->body_begin && source.Closing(open) != at - 2) --open;
+    while (open > begin && source.Closing(open) != at - 2) --open;
     if (source.Is(open - 1, "if") && NamesFirstTeam(source, open + 1, at - 2)) return true;
   }
   return false;

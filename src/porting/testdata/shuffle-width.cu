@@ -50,3 +50,11 @@ __global__ void first_team(float* x, int warp_idx) {
   if (threadIdx.x < 32) { x[0] = __shfl(x[1], 3); }  //-> if (threadIdx.x < 32) { x[0] = portolan::shfl(x[1], 3); }
   if (warp_idx == 0 || x[0] > 0) { x[0] = __shfl(x[1], 3); }  //! error shuffle-width //-> if (warp_idx == 0 || x[0] > 0) { x[0] = portolan::shfl(x[1], 3); }
 }
+struct Reduction {
+  OTHERS_DEVICE void operator()(float v) {
+    if (warp_idx == 0) {
+      v = __shfl(v, 0);  //-> v = portolan::shfl(v, 0);
+    }
+    v = __shfl(v, 0);  //! error shuffle-width //-> v = portolan::shfl(v, 0);
+  }
+};

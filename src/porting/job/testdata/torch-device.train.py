@@ -25,3 +25,5 @@ torch.backends.cudnn.benchmark = True
 major = int(torch.version.cuda.split(".")[0])  #! warning torch-device
 tag = "cu" + torch.version.cuda  #! warning torch-device
 assert torch.version.cuda >= "12.0"  #! warning torch-device
+if torch.cuda.get_device_capability() >= (10, 0): pass
+if torch.cuda.get_device_capability(0) >= (9, 0): pass  #! warning torch-device
