@@ -256,13 +256,29 @@ class Translator {
     return declaration.semicolon;
   }
 
+  // The names in the parameter list of `function`, and those of its own __shared__ variables: they hide an array that
+  // the file declares.
+  std::set<std::string_view> OwnNames(const DeviceFunction& function) const {
+    std::set<std::string_view> names;
+    for (size_t i = function.body_begin; i > 0 && !source_.Is(i, ";") && !source_.Is(i, "}"); --i) {
+      if (source_.IsIdentifier(i)) names.insert(source_.Text(i));
+    }
+    for (size_t i = function.body_begin; i < function.body_end; ++i) {
+      SharedDeclaration declaration;
+      if (!source_.Is(i, "__shared__") || !ReadSharedDeclaration(source_, i, &declaration)) continue;
+      for (const size_t name : declaration.names) names.insert(source_.Text(name));
+    }
+    return names;
+  }
+
   void DeclareArrays() {
     for (const DeviceFunction& function : source_.device_functions()) {
       std::set<std::string_view> used;
+      const std::set<std::string_view> own = OwnNames(function);
       for (size_t i = function.body_begin; i < function.body_end; ++i) {
         if (!source_.IsIdentifier(i) || arrays_.count(source_.Text(i)) == 0) continue;
         if (source_.Is(i - 1, ".") || source_.Is(i - 1, "->") || source_.Is(i - 1, "::")) continue;
-        used.insert(source_.Text(i));
+        if (own.count(source_.Text(i)) == 0) used.insert(source_.Text(i));
       }
       for (const std::string_view name : used) {
         Insert(source_.tokens()[function.body_begin].end,

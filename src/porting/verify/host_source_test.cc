@@ -50,6 +50,16 @@ TEST(HostSource, DynamicSharedArraysAreDeclaredWhereTheyAreUsed) {
             "return s[0]; }\n__device__ int g(P p) { return p.s; }\n");
 }
 
+TEST(HostSource, AFunctionsOwnNamesHideTheFilesArray) {
+  const std::string text =
+      "__shared__ extern int s[];\n__device__ void f(volatile int* s) { s[0] = 1; }\n"
+      "__global__ void k() { __shared__ int s[32]; f(s); }\n__global__ void l() { f(s); }\n";
+  const std::string translated = Translate(text);
+  EXPECT_NE(translated.find("void f(volatile int* s) { s[0] = 1; }"), std::string::npos) << translated;
+  EXPECT_NE(translated.find("void k() { struct "), std::string::npos) << translated;
+  EXPECT_NE(translated.find("void l() { int (&s)[] = "), std::string::npos) << translated;
+}
+
 TEST(HostSource, LinesKeepTheirNumbers) {
   const std::string text =
       "__global__ void k() {\n  extern __shared__\n    int s[];\n  __shared__ int a\n[4];\n}\nvoid f() {\n  "
