@@ -113,7 +113,6 @@ class Scheduler {
   const LaunchSpec* launch_ = nullptr;
   uint64_t launch_number_ = 0;
   WorkItem* current_ = nullptr;
-  WorkItem* leaving_ = nullptr;
   std::vector<std::unique_ptr<Block>> blocks_;  // resident ones; kept for the next launch
   size_t resident_ = 0;                         // blocks in use
   size_t running_block_ = 0;
