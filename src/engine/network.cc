@@ -287,11 +287,13 @@ void Network::UpdateDense(const kernels::DenseUpdate& update) {
     kernels::cpu::DenseOptimizerStep(update, plan_.dense_parameters, gradients_.data(), weights_.data(), state_.data());
     return;
   }
+  // Optimizers keep none, one or two values a parameter.
+  const auto values = static_cast<int64_t>(state_.size());
+  const auto state_of = [&](int64_t first) { return first < values ? state_.data() + first : nullptr; };
   for (const Parameter& parameter : plan_.parameters) {
-    float* state = state_.data() + parameter.offset;
-    kernels::cpu::DenseOptimizerStepSeparate(update, parameter.Count(), gradients_.data() + parameter.offset,
-                                             weights_.data() + parameter.offset, state, state + plan_.dense_parameters,
-                                             optimizer_scratch_.data());
+    kernels::cpu::DenseOptimizerStepSeparate(
+        update, parameter.Count(), gradients_.data() + parameter.offset, weights_.data() + parameter.offset,
+        state_of(parameter.offset), state_of(plan_.dense_parameters + parameter.offset), optimizer_scratch_.data());
   }
 }
 
