@@ -150,14 +150,7 @@ StepResult CudaNetwork<T>::TrainStep(const Batch& host_batch, const UpdateSettin
                                    sum_partial_.As<double>(), control, MainStream());
   });
 
-  kernels::RowUpdate update;
-  update.optimizer = plan_.options.row_optimizer;
-  update.learning_rate = settings.row_rate;
-  update.epsilon = settings.epsilon;
-  update.beta1 = settings.beta1;
-  update.beta2 = settings.beta2;
-  update.step = settings.step;
-  update.seed = settings.seed + static_cast<uint64_t>(settings.step) * 0x9e3779b97f4a7c15ull;
+  const kernels::RowUpdate update = RowUpdateOf(settings, plan_.options.row_optimizer);
   const auto update_rows = [&] {
     gradients_ready_.Record(main_);
     gradients_ready_.HoldBack(row_queue);
@@ -206,14 +199,7 @@ StepResult CudaNetwork<T>::TrainStep(const Batch& host_batch, const UpdateSettin
 
 template <typename T>
 void CudaNetwork<T>::UpdateDense(const UpdateSettings& settings) {
-  kernels::DenseUpdate dense;
-  dense.kind = plan_.options.dense_optimizer;
-  dense.learning_rate = settings.dense_rate;
-  dense.momentum = settings.momentum;
-  dense.epsilon = settings.epsilon;
-  dense.beta1 = settings.beta1;
-  dense.beta2 = settings.beta2;
-  dense.step = settings.step;
+  const kernels::DenseUpdate dense = DenseUpdateOf(settings, plan_.options.dense_optimizer);
   const double numbers = 3 + 2.0 * static_cast<double>(kernels::DenseStateFloats(dense.kind)) + (kNarrow ? 0.5 : 0);
   Do("dense optimizer", 4 * numbers * static_cast<double>(parameter_count_), 0, [&] {
     kernels::cuda::DenseUpdateStep(dense, parameter_count_, gradients_.As<float>(), weights_.As<float>(),

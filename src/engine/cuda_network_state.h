@@ -8,6 +8,7 @@
 #include "device/cuda/cuda_device.h"
 #include "engine/cuda_batch.h"
 #include "engine/cuda_network.h"
+#include "engine/kernel_updates.h"
 #include "kernels/cuda_kernels.h"
 #include "kernels/gemm/cuda_gemm.h"
 

@@ -52,25 +52,10 @@ std::vector<TrainableNetwork::State> CudaNetwork<T>::States() {
   };
   for (size_t t = 0; t < tables_.size(); ++t) {
     const kernels::EmbeddingTable& table = tables_[t];
-    const bool bytes = table.format == kernels::RowFormat::kInt8;
-    const char* dtype = bytes                                       ? "U8"
-                        : table.format == kernels::RowFormat::kFp32 ? "F32"
-                        : table.format == kernels::RowFormat::kFp16 ? "F16"
-                                                                    : "BF16";
-    states.push_back({"table." + plan_.tables[t].name,
-                      dtype,
-                      {table.row_count, bytes ? kernels::RowBytes(table.format, table.dim) : table.dim},
-                      whole(rows_[t]),
-                      rows_[t].bytes(),
-                      State::Kind::kParameter});
-    const int64_t floats = kernels::RowStateFloats(plan_.options.row_optimizer, table.dim);
-    if (floats == 0) continue;
-    states.push_back({"optimizer.table." + plan_.tables[t].name,
-                      "F32",
-                      {table.row_count, floats},
-                      whole(row_states_[t]),
-                      row_states_[t].bytes(),
-                      State::Kind::kOptimizer});
+    char* rows = whole(rows_[t]);  // first: FinishStates goes by the order
+    char* row_state =
+        kernels::RowStateFloats(plan_.options.row_optimizer, table.dim) > 0 ? whole(row_states_[t]) : nullptr;
+    AddTableStates(plan_.tables[t].name, table, plan_.options.row_optimizer, rows, row_state, &states);
   }
   return states;
 }

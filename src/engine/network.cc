@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "engine/kernel_updates.h"
 #include "kernels/loss/loss.h"
 #include "kernels/number_formats.h"
 
@@ -257,26 +258,12 @@ void Network::Update(const UpdateSettings& settings, double squared_norm) {
   const double norm = std::sqrt(squared_norm);
   if (settings.clip_norm > 0 && norm > settings.clip_norm) scale = static_cast<float>(settings.clip_norm / norm);
   double begin = Now();
-  kernels::DenseUpdate dense;
-  dense.kind = plan_.options.dense_optimizer;
-  dense.learning_rate = settings.dense_rate;
-  dense.momentum = settings.momentum;
-  dense.epsilon = settings.epsilon;
-  dense.beta1 = settings.beta1;
-  dense.beta2 = settings.beta2;
-  dense.step = settings.step;
+  kernels::DenseUpdate dense = DenseUpdateOf(settings, plan_.options.dense_optimizer);
   dense.gradient_scale = scale;
   UpdateDense(dense);
   Mark("dense_optimizer", begin);
   begin = Now();
-  kernels::RowUpdate rows;
-  rows.optimizer = plan_.options.row_optimizer;
-  rows.learning_rate = settings.row_rate;
-  rows.epsilon = settings.epsilon;
-  rows.beta1 = settings.beta1;
-  rows.beta2 = settings.beta2;
-  rows.step = settings.step;
-  rows.seed = settings.seed + static_cast<uint64_t>(settings.step) * 0x9e3779b97f4a7c15ull;
+  kernels::RowUpdate rows = RowUpdateOf(settings, plan_.options.row_optimizer);
   rows.gradient_scale = scale;
   UpdateRows(rows);
   Mark("embedding_backward", begin);
@@ -392,27 +379,8 @@ std::vector<Network::State> Network::States() {
                       State::Kind::kOptimizer});
   }
   for (size_t t = 0; t < tables_.size(); ++t) {
-    const kernels::EmbeddingTable& table = tables_[t];
-    const int64_t row_bytes = kernels::RowBytes(table.format, table.dim);
-    const bool bytes = table.format == kernels::RowFormat::kInt8;
-    const char* dtype = bytes                                       ? "U8"
-                        : table.format == kernels::RowFormat::kFp32 ? "F32"
-                        : table.format == kernels::RowFormat::kFp16 ? "F16"
-                                                                    : "BF16";
-    states.push_back({"table." + plan_.tables[t].name,
-                      dtype,
-                      {table.row_count, bytes ? row_bytes : table.dim},
-                      table.rows,
-                      table.row_count * row_bytes,
-                      State::Kind::kParameter});
-    const int64_t floats = kernels::RowStateFloats(plan_.options.row_optimizer, table.dim);
-    if (floats == 0) continue;
-    states.push_back({"optimizer.table." + plan_.tables[t].name,
-                      "F32",
-                      {table.row_count, floats},
-                      table.state,
-                      4 * table.row_count * floats,
-                      State::Kind::kOptimizer});
+    AddTableStates(plan_.tables[t].name, tables_[t], plan_.options.row_optimizer, tables_[t].rows, tables_[t].state,
+                   &states);
   }
   return states;
 }

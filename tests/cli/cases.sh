@@ -8,6 +8,21 @@
 # No test reads the user's own calibration.
 export XDG_CONFIG_HOME=/nonexistent
 
+# small_model PRECISION: a training job's model of two tables, and a recipe of batches of 64 in that precision.
+small_model() {
+  cat <<EOF
+model:
+  model: small
+  dense_features: 4
+  tables: [{name: a, rows: 5000, dim: 16, lookups: 3, zipf_exponent: 1.1}, {name: b, rows: 100, dim: 16, lookups: 1}]
+  blocks:
+    - {name: bottom, type: mlp, input: dense, widths: [16]}
+    - {name: dot, type: dot_interaction, inputs: [bottom, embeddings]}
+    - {name: top, type: mlp, input: dot, widths: [16, 1], last_activation: none}
+recipe: {recipe: r, local_batch: 64, precision: {$1}}
+EOF
+}
+
 case_name="" case_failed=0 case_skipped="" failures=0 cases=0 xml=""
 
 begin() { case_name=$1 case_failed=0 case_skipped=""; }

@@ -13,20 +13,10 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 3
 
 write_job() { # FILE [LINE…]
-  cat >"$1" <<EOF
-model:
-  model: small
-  dense_features: 4
-  tables: [{name: a, rows: 5000, dim: 16, lookups: 3, zipf_exponent: 1.1}, {name: b, rows: 100, dim: 16, lookups: 1}]
-  blocks:
-    - {name: bottom, type: mlp, input: dense, widths: [16]}
-    - {name: dot, type: dot_interaction, inputs: [bottom, embeddings]}
-    - {name: top, type: mlp, input: dot, widths: [16, 1], last_activation: none}
-recipe: {recipe: r, local_batch: 64, precision: {gemm: fp32, activation: fp32}}
-EOF
-  shift_file=$1
-  shift
-  printf '%s\n' "$@" >>"$shift_file"
+  {
+    small_model "gemm: fp32, activation: fp32"
+    printf '%s\n' "${@:2}"
+  } >"$1"
 }
 mkdir -p toy/calibration
 cp "$source_dir/tests/cli/toy_calibration.yaml" toy/calibration/cpu.yaml

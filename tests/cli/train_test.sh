@@ -13,16 +13,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 3
 
 write_job() { # FILE STEPS
-  cat >"$1" <<EOF
-model:
-  model: small
-  dense_features: 4
-  tables: [{name: a, rows: 5000, dim: 16, lookups: 3, zipf_exponent: 1.1}, {name: b, rows: 100, dim: 16, lookups: 1}]
-  blocks:
-    - {name: bottom, type: mlp, input: dense, widths: [16]}
-    - {name: dot, type: dot_interaction, inputs: [bottom, embeddings]}
-    - {name: top, type: mlp, input: dot, widths: [16, 1], last_activation: none}
-recipe: {recipe: r, local_batch: 64, precision: {gemm: fp32, activation: fp32, embedding_row: fp16}}
+  small_model "gemm: fp32, activation: fp32, embedding_row: fp16" >"$1"
+  cat >>"$1" <<EOF
 data: {type: synthetic}
 steps: $2
 report_every: 50
