@@ -76,6 +76,7 @@ BoundProblem MakeBoundProblem(StepPricer& pricer, const Placement& greedy) {
     }
     for (const TableSplit& split : splits) {
       options.push_back(OptionOf(pricer.shards().Price(t, split), everywhere ? devices : split.shards(), devices));
+      options.back().split = split;
     }
     for (size_t c = 0; c < kKernelParts; ++c) {
       problem.base_mean[c] += hot[c];

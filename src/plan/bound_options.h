@@ -24,6 +24,7 @@ struct BoundOption {
   double unpooled_mean = 0, tables_mean = 0;
   double devices = 1;
   bool on_nodes = false;
+  TableSplit split;
 
   double largest() const { return first > other ? first : other; }
   double sent_mean() const { return sent * shards / devices; }

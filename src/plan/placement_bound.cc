@@ -58,7 +58,7 @@ class Bound {
 
   Seconds Find() {
     if (problem_.tables.empty()) return pricer_.StepOf(fixed_);
-    const Seconds dual = PlacementDualBound(pricer_, problem_, fixed_);
+    const Seconds dual = PlacementDualBound(pricer_, problem_, fixed_).bound;
     for (const auto& options : problem_.tables) {
       for (const Option& option : options) any_on_nodes_ |= option.on_nodes;
     }

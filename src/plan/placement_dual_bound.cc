@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+
+#include "plan/largest_loads.h"
 
 namespace portolan {
 namespace {
@@ -14,29 +17,18 @@ namespace {
 // their place the step is convex in v = (forward, sort + update, received x, reduced n) on a box, and at its lower
 // corner l the quotients b = (T(l) - T(l - h)) / h are at most any subgradient, so that for v >= l
 //   T(P) >= T(v) >= T(l) + b (v - l).
-// Boxes in x and n cover what is possible (x = 0, n = 0, then intervals); in each, v is bounded by the means over the
-// ranks: x and n are sums over the tables, a largest kernel time is at least the mean one. Minimised table by table
-// (the Lagrangian relaxation of all placements at prices b):
-//   T(P) >= c + sum_t min_o b k v(t, o) / D.
-// Whole shards. Let L be the largest over the ranks of b-weighted work of some parts (of the kernels; of the kernels,
-// what is sent and what is reduced). The step holds sum over parts of the largest >= L. Either L lies in [z, z') or
-// elsewhere; cells cover all. In a cell no shard is larger than z' less what every rank has, and for any function f
-// with sum f(w_i) <= 1 for shares w_i of a rank that add up to at most 1 (dual feasible: f(w) = 1 above 1 - a, 0 below
-// a, w between), the shards' f add up to at most D. So for 0 <= m <= 1 and p >= 0
-//   T(P) >= c + (1 - m) z + sum_t min_o [m L(t, o) + rest(t, o) + p sum over shards f] - p D,
-// and the least cell bounds all.
+// Cells in x (the larger of what a rank receives and sends) and n cover what is possible (x = 0, n = 0, then
+// intervals); in each, b v is bounded over all largest loads v that the shards can make (largest_loads.h). Where the
+// step at the options that attain the bound lies clearly above it, a chord is too long: the cell is halved.
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDifference = 0.02;
 constexpr double kCellRatio = 1.5;  // of received elements
 constexpr int kCells = 14;
 constexpr double kReducedRatio = 8;  // of reduced elements
 constexpr int kReducedCells = 5;
-constexpr double kPriceFactors[] = {0, 0.3, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.6, 2, 3};
-constexpr double kLevelRatio = 1.01;
-constexpr int kLevels = 400;
-constexpr double kMixes[] = {0, 0.2, 0.4, 0.6, 0.8, 1};
-constexpr double kSmallShares[] = {0.5, 0.34, 0.26, 0.2};
-constexpr double kShardPrices[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1};  // of the level
+constexpr double kSlack = 1e-3;                // of the step: what a chord may cost
+constexpr double kShortestCell = 1.02;         // ratio of its ends
+constexpr int kRoughBoxes = 16, kBoxes = 400;  // cut in largest_loads.h
 constexpr double kRounding = 1e-9;
 
 using Options = std::vector<std::vector<BoundOption>>;
@@ -52,89 +44,124 @@ struct Range {
   double low = 0, high = 0;
 };
 
-// One option against a level: see LevelBound.
-struct Levelled {
-  double mean = 0, first = 0, other = 0, shards = 1, rest = 0;
-};
-
-double DualFeasible(double share, double small) {
-  return share > 1 - small + kRounding ? 1 : share < small + kRounding ? 0 : share;
-}
-
 class DualBound {
  public:
   DualBound(const StepPricer& pricer, const BoundProblem& problem, const EmbeddingWork& fixed)
-      : pricer_(pricer), problem_(problem), fixed_(fixed) {
-    if (!problem.tables.empty()) devices_ = problem.tables.front().front().devices;
+      : pricer_(pricer), problem_(problem), fixed_(fixed) {}
+
+  SplitBound Find() {
+    const double bound = FindBound();
+    return {Seconds(bound), std::move(splits_)};
   }
 
-  double Find() {
+ private:
+  // A range of what is exchanged and reduced, with the splits that it leaves.
+  struct Cell {
+    std::shared_ptr<const Options> tables;
+    Range received, reduced;
+    double bound = 0;
+  };
+
+  double FindBound() {
+    std::vector<Cell> cells = Cells();
+    // Roughly, so that the least one comes first and cuts the others short.
+    double least = kInfinity, step = kInfinity;
+    for (Cell& cell : cells) {
+      cell.bound = Bound(cell, least, kRoughBoxes, &step);
+      least = std::min(least, cell.bound);
+    }
+    std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.bound < b.bound; });
+    double bound = kInfinity;
+    for (const Cell& cell : cells) {
+      if (cell.bound < bound) bound = std::min(bound, std::max(cell.bound, Refined(cell, bound)));
+    }
+    return bound;
+  }
+
+  std::vector<Cell> Cells() const {
+    std::vector<Cell> cells;
     double least_positive = kInfinity, least = 0, most = 0;
     for (const auto& options : problem_.tables) {
       double low = kInfinity, high = 0;
       for (const BoundOption& o : options) {
         low = std::min(low, o.received);
-        high = std::max(high, o.received);
+        high = std::max({high, o.received, o.sent * o.largest()});
         if (o.received > 0) least_positive = std::min(least_positive, o.received);
       }
       least += low;
       most += high;
     }
-    double best = kInfinity;
-    if (least <= 0) best = std::min(best, Box(0, 0, best));
-    if (most <= 0) return best;
+    if (least <= 0) AddCells({0, 0}, &cells);
+    if (most <= 0) return cells;
     double low = std::max(least, least_positive);
     for (int i = kCells; i-- > 0 && low < most;) {
       const double high = i == 0 ? most : std::max(low, most * std::pow(kCellRatio, -i));
       if (high <= low) continue;
-      best = std::min(best, Box(low, high, best));
+      AddCells({low, high}, &cells);
       low = high;
     }
-    if (low >= most) best = std::min(best, Box(most, most, best));
-    return best;
+    if (low >= most) AddCells({most, most}, &cells);
+    return cells;
   }
 
- private:
-  // Received elements in [low, high].
-  double Box(double low, double high, double best) {
+  void AddCells(const Range& received, std::vector<Cell>* cells) const {
     Options flat, some;
     bool all_flat = true, any_reduced = false;
     for (const auto& options : problem_.tables) {
       std::vector<BoundOption> allowed, unreduced;
       for (const BoundOption& o : options) {
-        if (o.received > high * (1 + kRounding)) continue;
+        if (o.received > received.high * (1 + kRounding)) continue;
         allowed.push_back(o);
         any_reduced |= o.reduced > 0;
         if (o.reduced <= 0) unreduced.push_back(o);
       }
-      if (allowed.empty()) return kInfinity;
+      if (allowed.empty()) return;
       all_flat &= !unreduced.empty();
       flat.push_back(std::move(unreduced));
       some.push_back(std::move(allowed));
     }
-    double bound = kInfinity;
-    if (all_flat) bound = std::min(bound, Cell(flat, {low, high}, {0, 0}, best));
-    if (!any_reduced) return bound;
+    if (all_flat) cells->push_back({std::make_shared<Options>(std::move(flat)), received, {0, 0}});
+    if (!any_reduced) return;
+    const auto tables = std::make_shared<const Options>(std::move(some));
     double most = 0, least = kInfinity;
-    for (const auto& options : some) {
+    for (const auto& options : *tables) {
       double largest = 0;
       for (const BoundOption& o : options) {
-        largest = std::max(largest, o.reduced_mean());
+        largest = std::max(largest, o.reduced);
         if (o.reduced > 0) least = std::min(least, o.reduced_mean());
       }
       most += largest;
     }
-    least = std::max(least, LeastReduced(some, high));
+    least = std::max(least, LeastReduced(*tables, received.high));
     for (int i = kReducedCells; i-- > 0 && least <= most;) {
       const double upper = i == 0 ? most : std::min(most, std::max(least, most * std::pow(kReducedRatio, -i)));
       if (upper <= least && i > 0) continue;
-      bound = std::min(bound, Cell(some, {low, high}, {std::min(least, upper), upper}, std::min(best, bound)));
+      cells->push_back({tables, received, {std::min(least, upper), upper}});
       least = upper;
     }
-    return bound;
   }
 
-  double Cell(const Options& tables, const Range& received, const Range& reduced, double best) {
+  // The bound of a cell, or of its halves and theirs.
+  double Refined(const Cell& cell, double best) {
+    double step = kInfinity;
+    const double bound = Bound(cell, best, kBoxes, &step);
+    if (bound >= best || step < bound * (1 + kSlack)) return bound;
+    const double by_received = Ratio(cell.received), by_reduced = Ratio(cell.reduced);
+    if (std::max(by_received, by_reduced) < kShortestCell) return bound;
+    Cell low = cell, high = cell;
+    if (by_received * by_received > by_reduced) {  // most elements are exchanged
+      low.received.high = high.received.low = Middle(cell.received);
+    } else {
+      low.reduced.high = high.reduced.low = Middle(cell.reduced);
+    }
+    const double of_low = Refined(low, best);
+    return std::max(bound, std::min(of_low, Refined(high, std::min(best, of_low))));
+  }
+
+  // `step`: that of the splits that attain the bound, where it is less than `best`. Keeps the splits with the least.
+  double Bound(const Cell& cell, double best, int boxes, double* step) {
+    const Options& tables = *cell.tables;
+    const Range &received = cell.received, &reduced = cell.reduced;
     KernelParts parts = problem_.base_mean;
     double least_received = 0;
     for (const auto& options : tables) {
@@ -148,51 +175,68 @@ class DualBound {
       least_received += least;
     }
     if (least_received > received.high * (1 + kRounding)) return kInfinity;
-    const Prices prices = AdjustedPrices(tables, PricesAt(tables, parts, received, reduced), received, reduced);
-    double bound = LevelBound(tables, prices, Level::kKernels, best);
-    if (bound < best) bound = std::max(bound, LevelBound(tables, prices, Level::kRank, best));
+    const Prices prices = PricesAt(tables, parts, received, reduced);
+    const LargestLoads loads = Loads(tables, prices, received, reduced);
+    const LoadBound found = BoundLargestLoads(loads, best - prices.constant, boxes);
+    const double bound = prices.constant + found.bound;
+    if (bound >= best) return bound;
+    *step = StepAt(tables, prices, found.loads);
+    if (*step >= least_step_) return bound;
+    least_step_ = *step;
+    splits_.clear();
+    for (size_t t = 0; t < tables.size(); ++t) splits_.push_back(tables[t][found.chosen[t]].split);
     return bound;
   }
 
-  // Other prices of the exchange, with what the cell's ends make of them: the sum of what is received, x, lies in
-  // [low, high], so that b x >= q b x + (1 - q) b low for q < 1, and + (1 - q) b high for q > 1. Reduced alike.
-  Prices AdjustedPrices(const Options& tables, const Prices& prices, const Range& received,
-                        const Range& reduced) const {
-    const auto adjusted = [&](double q, double r) {
-      Prices now = prices;
-      now.received *= q;
-      now.reduced *= r;
-      now.constant += prices.received * (1 - q) * (q < 1 ? received.low : received.high);
-      now.constant += prices.reduced * (1 - r) * (r < 1 ? reduced.low : reduced.high);
-      return now;
-    };
-    double q = 1, r = 1, best = Even(tables, prices);
-    for (const bool of_received : {true, false, true}) {
-      if ((of_received ? prices.received : prices.reduced) <= 0) continue;
-      for (const double factor : kPriceFactors) {
-        const double even = Even(tables, of_received ? adjusted(factor, r) : adjusted(q, factor));
-        if (even <= best) continue;
-        best = even;
-        (of_received ? q : r) = factor;
-      }
-    }
-    return adjusted(q, r);
+  static double Ratio(const Range& range) { return range.low > 0 ? range.high / range.low : range.high > 0 ? 2 : 1; }
+  static double Middle(const Range& range) {
+    return range.low > 0 ? std::sqrt(range.low * range.high) : range.high / 2;
   }
 
-  // The bound by the means alone.
-  double Even(const Options& tables, const Prices& prices) const {
-    double sum = prices.constant;
-    for (size_t c = 0; c < kKernelParts; ++c) sum += prices.kernel[c] * problem_.base_mean[c];
-    for (const auto& options : tables) {
-      double least = kInfinity;
-      for (const BoundOption& o : options) {
-        double value = prices.received * o.received + prices.reduced * o.reduced_mean();
-        for (size_t c = 0; c < kKernelParts; ++c) value += prices.kernel[c] * o.mean[c];
-        least = std::min(least, value);
-      }
-      sum += least;
+  LargestLoads Loads(const Options& tables, const Prices& prices, const Range& received, const Range& reduced) const {
+    LargestLoads loads;
+    for (size_t c = 0; c < kKernelParts; ++c) {
+      loads.base[c] = prices.kernel[c] * problem_.base_mean[c];
+      loads.base_least[c] = prices.kernel[c] * problem_.base_least[c];
     }
-    return sum;
+    PartTimes least_means = loads.base;
+    for (const auto& options : tables) {
+      std::vector<LoadOption> list;
+      PartTimes least;
+      least.fill(kInfinity);
+      for (const BoundOption& o : options) {
+        LoadOption load;
+        for (size_t c = 0; c < kKernelParts; ++c) {
+          load.mean[c] = prices.kernel[c] * o.mean[c];
+          load.shard[c] = prices.kernel[c] * o.shard[c] * o.largest();
+        }
+        load.mean[kReceivedPart] = prices.received * o.received;  // the exchange: the larger of received and sent
+        load.shard[kReceivedPart] = prices.received * o.sent * o.largest();
+        load.mean[kReducedPart] = prices.reduced * o.reduced_mean();
+        load.shard[kReducedPart] = prices.reduced * o.reduced;
+        for (size_t c = 0; c < kLoadBoundParts; ++c) least[c] = std::min(least[c], load.mean[c]);
+        list.push_back(load);
+      }
+      for (size_t c = 0; c < kLoadBoundParts; ++c) least_means[c] += least[c];
+      loads.tables.push_back(std::move(list));
+    }
+    loads.low = least_means;
+    loads.low[kReceivedPart] = std::max(least_means[kReceivedPart], prices.received * received.low);
+    loads.low[kReducedPart] = std::max(least_means[kReducedPart], prices.reduced * reduced.low);
+    loads.high.fill(kInfinity);
+    loads.high[kReceivedPart] = prices.received * received.high;
+    loads.high[kReducedPart] = prices.reduced * reduced.high;
+    return loads;
+  }
+
+  double StepAt(const Options& tables, const Prices& prices, const PartTimes& loads) const {
+    const auto amount = [](double seconds, double price) { return price > 0 ? seconds / price : 0.0; };
+    KernelParts parts;
+    for (size_t c = 0; c < kKernelParts; ++c) parts[c] = amount(loads[c], prices.kernel[c]);
+    return pricer_
+        .StepOf(WorkOfParts(pricer_, fixed_, tables, parts, amount(loads[kReceivedPart], prices.received),
+                            amount(loads[kReducedPart], prices.reduced)))
+        .value;
   }
 
   // sum_t min_o (reduced + m received) - m x for the best m >= 0: concave in m.
@@ -261,123 +305,18 @@ class DualBound {
     return share;
   }
 
-  enum class Level {
-    kKernels,  // the kernels of a rank
-    kRank,     // and what it sends and reduces
-  };
-
-  double LevelBound(const Options& tables, const Prices& prices, Level kind, double best) const {
-    const bool all = kind == Level::kRank;
-    std::vector<std::vector<Levelled>> levelled;
-    for (const auto& options : tables) {
-      std::vector<Levelled> list;
-      for (const BoundOption& o : options) {
-        Levelled level;
-        double shard = 0;
-        for (size_t c = 0; c < kKernelParts; ++c) {
-          level.mean += prices.kernel[c] * o.mean[c];
-          shard += prices.kernel[c] * o.shard[c];
-        }
-        level.shards = o.shards;
-        const double moved = prices.received * o.received + prices.reduced * o.reduced_mean();
-        if (all) {
-          shard += prices.received * o.sent;
-          level.mean += prices.received * o.sent_mean() + prices.reduced * o.reduced_mean();
-        } else {
-          level.rest = moved;
-        }
-        const double reduced = all ? prices.reduced * o.reduced : 0.0;
-        level.first = shard * o.first + reduced;
-        level.other = shard * o.other + reduced;
-        list.push_back(level);
-      }
-      levelled.push_back(std::move(list));
-    }
-    double base = 0, base_least = 0;
-    for (size_t c = 0; c < kKernelParts; ++c) {
-      base += prices.kernel[c] * problem_.base_mean[c];
-      base_least += prices.kernel[c] * problem_.base_least[c];
-    }
-    const double even = Relaxed(levelled, 1, kInfinity, 0, 0, base);
-    if (prices.constant + even >= best) return prices.constant + even;
-    double level = base, rest = 0;
-    for (const auto& list : levelled) {
-      double mean = kInfinity, least = kInfinity;
-      for (const Levelled& o : list) {
-        mean = std::min(mean, o.mean);
-        least = std::min(least, o.rest);
-      }
-      level += mean;
-      rest += least;
-    }
-    double bound = kInfinity;
-    for (int k = 0; k < kLevels && level + rest < bound; ++k) {
-      const double next = k + 1 < kLevels ? level * kLevelRatio : kInfinity;
-      bound = std::min(bound, std::max(even, CellOfLevel(levelled, level, next - base_least, base, bound)));
-      level = next;
-    }
-    return prices.constant + bound;
-  }
-
-  // The best multipliers found for one cell; stops at `enough`.
-  double CellOfLevel(const std::vector<std::vector<Levelled>>& tables, double level, double room, double base,
-                     double enough) const {
-    double best = -kInfinity, best_mix = 1;
-    for (const double mix : kMixes) {
-      const double bound = (1 - mix) * level + Relaxed(tables, mix, room, 0, 0, mix * base);
-      if (bound > best) best_mix = mix;
-      best = std::max(best, bound);
-      if (best >= enough) return best;
-    }
-    if (room == kInfinity) return best;
-    for (const double small : kSmallShares) {
-      double last = -kInfinity;
-      for (const double price : kShardPrices) {
-        const double bound =
-            (1 - best_mix) * level + Relaxed(tables, best_mix, room, small, price * level, best_mix * base);
-        best = std::max(best, bound);
-        if (best >= enough) return best;
-        if (bound < last) break;  // concave in the price
-        last = bound;
-      }
-    }
-    return best;
-  }
-
-  // base + sum_t min_o [mix L + rest + price sum f / D] - price over the options whose shards fit into `room`.
-  double Relaxed(const std::vector<std::vector<Levelled>>& tables, double mix, double room, double small, double price,
-                 double base) const {
-    double sum = base - price;
-    const double limit = room * (1 + kRounding);
-    for (const auto& options : tables) {
-      double least = kInfinity;
-      for (const Levelled& o : options) {
-        if (std::max(o.first, o.other) > limit) continue;
-        double value = mix * o.mean + o.rest;
-        if (price > 0) {
-          const double used =
-              DualFeasible(o.first / room, small) + (o.shards - 1) * DualFeasible(o.other / room, small);
-          value += price * used / devices_;
-        }
-        least = std::min(least, value);
-      }
-      if (least == kInfinity) return kInfinity;
-      sum += least;
-    }
-    return sum;
-  }
-
   const StepPricer& pricer_;
   const BoundProblem& problem_;
   const EmbeddingWork& fixed_;
-  double devices_ = 1;
+  double least_step_ = kInfinity;
+  std::vector<TableSplit> splits_;  // with that step
 };
 
 }  // namespace
 
-Seconds PlacementDualBound(const StepPricer& pricer, const BoundProblem& problem, const EmbeddingWork& fixed) {
-  if (problem.tables.empty() || pricer.recipe().concurrency != Concurrency::kSingleStream) return Seconds(0);
-  return Seconds(DualBound(pricer, problem, fixed).Find());
+SplitBound PlacementDualBound(const StepPricer& pricer, const BoundProblem& problem, const EmbeddingWork& fixed) {
+  if (problem.tables.empty() || pricer.recipe().concurrency != Concurrency::kSingleStream) return {Seconds(0), {}};
+  return DualBound(pricer, problem, fixed).Find();
 }
 
 }  // namespace portolan

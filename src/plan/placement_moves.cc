@@ -1,11 +1,17 @@
 #include "plan/placement_moves.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 namespace portolan {
 namespace {
 
 constexpr int kPasses = 6;
+constexpr int kPairRounds = 150;     // a rank
+constexpr int kRefresh = 500;        // rounds between two normalisations
+constexpr size_t kPairPieces = 12;   // of two ranks that are dealt anew
+constexpr double kPairLimit = 1.01;  // of the largest loads: fuller ranks are not looked at
 
 }  // namespace
 
@@ -33,38 +39,6 @@ bool PlacementMoves::Deal(const SplitLoad& option, std::vector<int>& places) {
     places.push_back(best);
     taken_[static_cast<size_t>(best)] = true;
   }
-  return true;
-}
-
-void PlacementMoves::TakeOff(const Piece& piece) {
-  int& place = piece.open->places[piece.index];
-  Lift(piece.open->options[piece.open->chosen], piece.index, place);
-  place = -1;
-}
-
-void PlacementMoves::PutAt(const Piece& piece, int rank) {
-  const SplitLoad& option = piece.open->options[piece.open->chosen];
-  piece.open->places[piece.index] = rank;
-  Put(option, piece.index, rank, 1.0);
-  Refresh(option, rank);
-}
-
-bool PlacementMoves::DealOne(const Piece& piece) {
-  const SplitLoad& option = piece.open->options[piece.open->chosen];
-  const std::vector<int>& places = piece.open->places;
-  Objective();
-  int best = -1;
-  double best_score = 0;
-  for (int rank = 0; rank < devices_; ++rank) {
-    if (bytes_[static_cast<size_t>(rank)] + option.bytes > memory_) continue;
-    if (std::find(places.begin(), places.end(), rank) != places.end()) continue;
-    const double score = Score(option, piece.index, rank);
-    if (best >= 0 && score >= best_score) continue;
-    best = rank;
-    best_score = score;
-  }
-  if (best < 0) return false;
-  PutAt(piece, best);
   return true;
 }
 
@@ -150,6 +124,89 @@ void PlacementMoves::Trade(OpenTable& a, size_t i, OpenTable& b, size_t j) {
   Put(to, j, b.places[j], 1.0);
   Refresh(from, a.places[i]);
   Refresh(to, b.places[j]);
+}
+
+size_t PlacementMoves::Random(size_t below) {  // Numerical Recipes' linear congruential generator
+  random_ = random_ * 1664525u + 1013904223u;
+  return static_cast<size_t>((static_cast<uint64_t>(random_) * below) >> 32);
+}
+
+void PlacementMoves::DealPairs() {
+  if (devices_ < 2) return;
+  for (int round = 0; round < kPairRounds * devices_; ++round) {
+    if (round % kRefresh == 0) Normalise(Smoothness::kFine);
+    const size_t part = static_cast<size_t>(round) % kMemoryLoad;
+    if (scale_[part] <= 0) continue;
+    const size_t a = Random(3) == 0 ? Random(loads_.size()) : Fullest(part);
+    const size_t b = Random(loads_.size());
+    if (a != b) DealTwo(a, b);
+  }
+}
+
+void PlacementMoves::DealTwo(size_t a, size_t b) {
+  std::vector<Piece> pieces;
+  for (OpenTable& open : open_) {
+    const SplitLoad& option = open.options[open.chosen];
+    if (option.on_nodes) continue;
+    int held = 0;
+    size_t index = 0;
+    for (size_t i = 0; i < open.places.size(); ++i) {
+      const size_t rank = static_cast<size_t>(open.places[i]);
+      if (rank != a && rank != b) continue;
+      index = i;
+      ++held;
+    }
+    if (held != 1) continue;
+    const LoadParts& parts = index == 0 ? option.first : option.other;
+    double size = 0;
+    for (size_t c = 0; c < kMemoryLoad; ++c) size += parts[c];
+    pieces.push_back({&open, index, open.places[index], size, &parts});
+  }
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& x, const Piece& y) { return x.size > y.size; });
+  pieces.resize(std::min(pieces.size(), kPairPieces));
+  const double least_gain = kLeastGain * Objective();
+  LoadParts on_a = loads_[a], on_b = loads_[b], limit;
+  for (size_t c = 0; c < kLoadParts; ++c) {
+    limit[c] =
+        scale_[c] > 0 ? std::max({kPairLimit / scale_[c], on_a[c], on_b[c]}) : std::numeric_limits<double>::infinity();
+  }
+  double bytes_a = bytes_[a], bytes_b = bytes_[b];
+  double best = PairScore(on_a, on_b) - least_gain;
+  // All subsets of pieces that change their rank, each differing from the one before by one piece (a Gray code).
+  uint32_t changed = 0, best_changed = 0;
+  for (uint32_t k = 1; k < (1u << pieces.size()); ++k) {
+    const int i = std::countr_zero(k);
+    const Piece& piece = pieces[static_cast<size_t>(i)];
+    changed ^= 1u << i;
+    const bool leaves_a = ((changed >> i) & 1) == (piece.from == static_cast<int>(a) ? 1u : 0u);
+    const double sign = leaves_a ? 1 : -1;
+    const double bytes = sign * piece.open->options[piece.open->chosen].bytes;
+    bytes_a -= bytes;
+    bytes_b += bytes;
+    bool fits = bytes_a <= memory_ && bytes_b <= memory_;
+    for (size_t c = 0; c < kLoadParts; ++c) {
+      on_a[c] -= sign * (*piece.parts)[c];
+      on_b[c] += sign * (*piece.parts)[c];
+      fits &= on_a[c] <= limit[c] && on_b[c] <= limit[c];
+    }
+    if (!fits) continue;
+    const double score = PairScore(on_a, on_b);
+    if (score >= best) continue;
+    best = score;
+    best_changed = changed;
+  }
+  if (best_changed == 0) return;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (((best_changed >> i) & 1) == 0) continue;
+    const Piece& piece = pieces[i];
+    const SplitLoad& option = piece.open->options[piece.open->chosen];
+    int& place = piece.open->places[piece.index];
+    Put(option, piece.index, place, -1.0);
+    place = static_cast<int>(place == static_cast<int>(a) ? b : a);
+    Put(option, piece.index, place, 1.0);
+  }
+  RankPowers(a);
+  RankPowers(b);
 }
 
 void PlacementMoves::Descend(Smoothness smoothness) {

@@ -30,10 +30,8 @@ constexpr double kFewPieces = 32;   // that any of few tables may have
 constexpr double kMostPieces = 10;  // of a table with the load of one rank
 // Largest shards, of what a rank has for them, that a search starts afresh with.
 constexpr double kStartShares[] = {0.5, 0.7, 0.85, 1};
-constexpr int kMostRepackRounds = 6000;
-constexpr int kRepackRounds = 30;  // a table and a rank
-constexpr int kRefresh = 200;      // rounds between two normalisations
-constexpr int kReplaceEvery = 20;  // rounds: tries other splits of a table of the fullest rank
+constexpr int kTurns = 1, kChainTurns = 3;  // of dealing pairs anew and of descent
+constexpr uint32_t kChains = 3;             // from one start that is dealt afresh
 
 // Splits that a start may use.
 enum class Family { kAny, kRows, kColumns, kNodes };
@@ -143,58 +141,44 @@ class Search : private PlacementMoves {
     }
   }
 
+  // Deals all open tables afresh in the splits that they have, largest shard first.
+  void Redeal() {
+    std::vector<std::pair<double, OpenTable*>> order;
+    for (OpenTable& open : open_) {
+      const Option& option = open.options[open.chosen];
+      for (size_t i = 0; i < open.places.size(); ++i) Put(option, i, open.places[i], -1.0);
+      double size = 0;
+      for (size_t c = 0; c < kMemory; ++c) size += std::max(option.first[c], option.other[c]);
+      order.push_back({size, &open});
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<int> places;
+    for (const auto& [unused, open] : order) {
+      const Option& option = open->options[open->chosen];
+      Normalise(Smoothness::kCoarse);
+      Objective();
+      if (Deal(option, places)) {
+        open->places = places;
+      } else {  // no room: as they were
+        for (size_t i = 0; i < open->places.size(); ++i) Put(option, i, open->places[i], 1.0);
+      }
+    }
+  }
+
   void Run() {
     if (open_.empty()) return;
     Descend(Smoothness::kCoarse);
     Descend(Smoothness::kFine);
   }
 
-  // Takes the shards off the rank that leads in a part and off a few others, deals them anew and keeps what improved.
-  void Repack() {
+  // Deals the shards of pairs of ranks anew, and improves what that leaves, by turns.
+  void Repack(int turns, uint32_t seed) {
     if (open_.empty()) return;
-    uint32_t state = 1;
-    const auto random = [&state](size_t below) {  // Numerical Recipes' linear congruential generator
-      state = state * 1664525u + 1013904223u;
-      return static_cast<size_t>((static_cast<uint64_t>(state) * below) >> 32);
-    };
-    double best = 0;
-    std::vector<Piece> pieces;
-    const int rounds = std::min(kMostRepackRounds, kRepackRounds * (static_cast<int>(open_.size()) + devices_));
-    for (int round = 0; round < rounds; ++round) {
-      if (round % kRefresh == 0) {
-        Normalise(Smoothness::kFine);
-        best = Objective();
-      }
-      const size_t part = static_cast<size_t>(round) % kMemory;
-      if (scale_[part] <= 0) continue;
-      std::vector<size_t> ranks = {Fullest(part)};
-      for (size_t more = 1 + random(3); more > 0; --more) ranks.push_back(random(loads_.size()));
-      pieces.clear();
-      for (OpenTable& open : open_) {
-        const Option& option = open.options[open.chosen];
-        for (size_t i = 0; i < open.places.size(); ++i) {
-          const bool on = std::find(ranks.begin(), ranks.end(), open.places[i] * option.span) != ranks.end();
-          if (!on || option.on_nodes) continue;
-          double size = 0;
-          for (size_t c = 0; c < kMemory; ++c) size += (i == 0 ? option.first : option.other)[c];
-          pieces.push_back({&open, i, open.places[i], size * (0.7 + 0.6e-3 * static_cast<double>(random(1000)))});
-        }
-      }
-      for (const Piece& piece : pieces) TakeOff(piece);
-      std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.size > b.size; });
-      size_t dealt = 0;
-      while (dealt < pieces.size() && DealOne(pieces[dealt])) ++dealt;
-      const double now = Objective();
-      if (dealt == pieces.size() && now < best * (1 - kLeastGain)) {
-        best = now;
-        continue;
-      }
-      for (size_t i = 0; i < dealt; ++i) TakeOff(pieces[i]);
-      for (const Piece& piece : pieces) PutAt(piece, piece.from);
-      if (round % kReplaceEvery == 0 && !pieces.empty()) {
-        Replace(*pieces[random(pieces.size())].open);
-        best = Objective();
-      }
+    random_ = seed;
+    DealPairs();
+    for (int turn = 0; turn < turns; ++turn) {
+      Run();
+      DealPairs();
     }
   }
 
@@ -323,9 +307,18 @@ std::vector<Placement> ImprovePlacement(ShardPricer& pricer, const Placement& st
     search.Write(found.back());
     SumRankLoads(pricer.model(), pricer.recipe(), &found.back());
   };
+  if (starts == SearchStarts::kDealt) {
+    for (uint32_t seed = 1; seed <= kChains; ++seed) {
+      Search search(pricer, start, weights, memory_per_device, splits);
+      search.Redeal();
+      search.Repack(kChainTurns, seed);
+      keep(search);
+    }
+    return found;
+  }
   Search here(pricer, start, weights, memory_per_device, splits);
   here.Run();
-  if (starts != SearchStarts::kAfresh) here.Repack();
+  if (starts != SearchStarts::kAfresh) here.Repack(kTurns, 1);
   keep(here);
   if (starts == SearchStarts::kHere || !here.MaySplit()) return found;
   std::vector<Family> families = {Family::kAny};

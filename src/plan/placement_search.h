@@ -20,10 +20,11 @@ struct PlacementWeights {
 // slowest node reduction by local search: other splits of the hot tables, moves of shards, swaps with those of the
 // fullest rank. Maxima are taken as p-norms over the ranks (SmoothLoads). Ranks stay below `memory_per_device`
 // (or, where the tables together leave no room for that, the fullest rank of the start). With kHere, returns the
-// optimum reached from `start`, where the shards of the fullest and of random other ranks were dealt anew many times;
+// optimum reached from `start`, where the shards of pairs of ranks were dealt anew many times;
 // with kAfresh those reached from `start` and from all tables dealt afresh in larger and larger shards. Deterministic.
-// kAllFamilies: both, and afresh by rows, by columns and over nodes alone.
-enum class SearchStarts { kHere, kAfresh, kAllFamilies };
+// kAllFamilies: both, and afresh by rows, by columns and over nodes alone. kDealt: some reached when the tables are
+// first dealt afresh in the splits of `start`.
+enum class SearchStarts { kHere, kAfresh, kAllFamilies, kDealt };
 // kFlat: none that is first reduced inside nodes, so that the exchange is one collective, not three. kNodes: only such
 // ones, so that the exchange is two; tables of the start that cannot be split so stay as they are.
 enum class SearchSplits { kAll, kFlat, kNodes };

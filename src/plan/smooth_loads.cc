@@ -108,6 +108,15 @@ double SmoothLoads::SwapScore(const SplitLoad& from, size_t i, int here, const S
   return score;
 }
 
+double SmoothLoads::PairScore(const LoadParts& a, const LoadParts& b) const {
+  double score = 0;
+  for (size_t c = 0; c < kLoadParts; ++c) {
+    if (slope_[c] <= 0) continue;
+    score += slope_[c] * (Power(std::max(0.0, a[c]) * scale_[c]) + Power(std::max(0.0, b[c]) * scale_[c]));
+  }
+  return score;
+}
+
 size_t SmoothLoads::Fullest(size_t part) const {
   size_t fullest = 0;
   for (size_t r = 0; r < loads_.size(); ++r) {

@@ -50,6 +50,10 @@ class SmoothLoads {
   double Score(const SplitLoad& option, size_t piece, int at) const;
   // The same for piece i of one table at rank `here` and piece j of another at `there` that change places.
   double SwapScore(const SplitLoad& from, size_t i, int here, const SplitLoad& to, size_t j, int there) const;
+  // What the powers of two ranks count for when they hold these loads, to first order.
+  double PairScore(const LoadParts& a, const LoadParts& b) const;
+  // Brings the powers of one rank, and the sums, up to date.
+  void RankPowers(size_t rank);
   // The rank with the most of a part.
   size_t Fullest(size_t part) const;
 
@@ -60,7 +64,6 @@ class SmoothLoads {
 
  private:
   double Power(double x) const;
-  void RankPowers(size_t rank);
 
   int squarings_ = 0;   // of the 24th power
   bool stale_ = false;  // sums_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "plan/placement_dual_bound.h"
 #include "plan/placement_polish.h"
 
 namespace portolan {
@@ -26,6 +27,10 @@ constexpr size_t kPairs = 12;       // tables: pairs of splits are tried too
 // What hides behind other work still weighs this much of its own time, so that it stays balanced.
 constexpr double kLeastWeight = 0.02;
 constexpr int kImprovements = 4;
+// A search of more tables than that ends when its step is so little above the lower bound; one over many tables and
+// devices, which takes long from other starts, earlier.
+constexpr double kSmallGap = 0.005, kLargeGap = 0.03;
+constexpr double kLargeSize = 5e4;  // tables x devices
 // Steps of placements of one kind up to which they are improved by splits of all kinds too.
 constexpr double kNear = 1.1;
 
@@ -120,6 +125,10 @@ Placement StepPricer::Place() {
   PricedPlacement best(PlaceTables(model_, recipe(), cluster(), FreeForTables()));
   if (recipe().balance == Balance::kGreedy || cluster().devices == 1) return best.placement;
   Price(best);
+  const bool few = model_.tables.size() <= kFewTables;
+  const Seconds bound = few ? Seconds(0) : ImproveFromBound(best);
+  const double size = static_cast<double>(model_.tables.size()) * cluster().devices;
+  if (best.fits && best.step <= (1 + (size > kLargeSize ? kLargeGap : kSmallGap)) * bound) return best.placement;
   if (cluster().nodes() > 1 && recipe().sharding == Sharding::kAuto) {
     // Whole tables on single devices, exchanged flat, and tables in whole nodes. A step without a reduction inside
     // nodes has two collectives less each way, one without a flat exchange one less, which moves of single tables never
@@ -138,11 +147,37 @@ Placement StepPricer::Place() {
   } else {
     Improve(best, SearchSplits::kAll);
   }
-  if (model_.tables.size() <= kFewTables) {
+  if (few) {
     PolishPlacement(*this, model_.tables.size() <= kPairs ? PolishSplits::kPairs : PolishSplits::kSingle, &best);
     TryAllPlacements(*this, &best);
   }
   return best.placement;
+}
+
+Seconds StepPricer::ImproveFromBound(PricedPlacement& best) {
+  const BoundProblem problem = MakeBoundProblem(*this, best.placement);
+  const SplitBound bound = PlacementDualBound(*this, problem, best.work);
+  if (bound.splits.empty()) return bound.bound;
+  Placement start = best.placement;
+  size_t next = 0;
+  for (size_t t = 0; t < start.tables.size(); ++t) {
+    if (!shards_.Used(t)) continue;
+    const TableSplit& split = bound.splits[next++];
+    TablePlacement& place = start.tables[t];
+    if (place.ranks.empty()) continue;
+    place = {split.sharding, split.row_shards, split.column_shards, {}};
+    for (int rank = 0; rank < split.shards(); ++rank) place.ranks.push_back(rank);
+  }
+  // The weights are those at even loads, not those of one start.
+  const EmbeddingWork even = MeasureEmbeddings(shards_, start, RankBalance::kMean);
+  const PlacementWeights weights = WeightsAt(even, StepOf(even), kSmallDifference);
+  for (Placement& placement :
+       ImprovePlacement(shards_, start, weights, best.limit, SearchStarts::kDealt, SearchSplits::kAll)) {
+    PricedPlacement dealt(std::move(placement));
+    Price(dealt);
+    if (dealt.Beats(best)) best = std::move(dealt);
+  }
+  return bound.bound;
 }
 
 void StepPricer::Improve(PricedPlacement& best, SearchSplits splits) {

@@ -53,6 +53,8 @@ class StepPricer {
  private:
   // Greedy, all tables alike but those that `like` replicates.
   Placement PlaceAllBy(Sharding sharding, const Placement& like) const;
+  // Improves `best` from the splits at the lower bound, all dealt afresh. Returns the bound: 0 with two streams.
+  Seconds ImproveFromBound(PricedPlacement& best);
   // Rounds of local search under weights taken at the best placement so far.
   void Improve(PricedPlacement& best, SearchSplits splits);
   PlacementWeights WeightsAt(const EmbeddingWork& work, Seconds step, double difference) const;
