@@ -212,8 +212,9 @@ def run_torch(case, args):
         print(json.dumps({"seconds": seconds, "losses": losses, "bytes": used_bytes() - before, "batch_bytes": held - before}), flush=True)
 
 
-def job_text(folder, args, gemm, optimizer, steps):
-    tables = "".join(f"\n    - {{name: t{i}, rows: {min(r, args.rows)}, dim: {DIM}, lookups: {h}}}" for i, (r, h) in enumerate(zip(ROWS, LOOKUPS)))
+def job_text(folder, args, gemm, optimizer, steps, most_rows=None, data=None, cache="lfu"):
+    most_rows = most_rows or args.rows
+    tables = "".join(f"\n    - {{name: t{i}, rows: {min(r, most_rows)}, dim: {DIM}, lookups: {h}}}" for i, (r, h) in enumerate(zip(ROWS, LOOKUPS)))
     return f"""
 model:
   model: dcnv2_capped
@@ -225,8 +226,8 @@ model:
     - {{name: features, type: concat, inputs: [bottom, embeddings]}}
     - {{name: cross, type: low_rank_cross, input: features, layers: {CROSS}, rank: {RANK}}}
     - {{name: top, type: mlp, input: cross, widths: {TOP}, last_activation: none}}
-recipe: {{recipe: r, local_batch: {args.batch}, precision: {{gemm: {gemm}, activation: {'bf16' if gemm == 'bf16' else 'fp32'}}}, embedding: {{optimizer: {optimizer}}}, execution: {{dense_optimizer: adagrad}}}}
-data: {{type: batches, file: {folder}/batches}}
+recipe: {{recipe: r, local_batch: {args.batch}, precision: {{gemm: {gemm}, activation: {'bf16' if gemm == 'bf16' else 'fp32'}}}, embedding: {{optimizer: {optimizer}, host_cache: {cache}}}, execution: {{dense_optimizer: adagrad}}}}
+data: {data or f"{{type: batches, file: {folder}/batches}}"}
 device: cuda
 learning_rate: {{rate: {RATE}, embedding: {ROW_RATE}}}
 report_every: {args.steps}
@@ -253,6 +254,37 @@ def run_ours(case, args, folder, steps):
     return {"step_ms": rates, "losses": json.loads(out.read_text())["losses"], "bytes": most, "log": lines[:4]}
 
 
+def host_cache(args, folder):
+    """A model of --cache-rows whose tables fit, and with less memory than it needs: data without end, so that no batch comes
+    twice. Rates are medians over the second half of the reports."""
+    rows = [min(r, args.cache_rows) for r in ROWS]
+    result = {"rows": sum(rows), "table_bytes": sum(rows) * DIM * 8, "device_memory": args.device_memory, "steps": args.cache_steps}
+    cases = {"fits": ("lfu", []), "lfu": ("lfu", ["--device-memory", args.device_memory]), "lru": ("lru", ["--device-memory", args.device_memory])}
+    for name, (policy, options) in cases.items():
+        job, out, before, most, begin = folder / "cache.yaml", folder / "cache.json", used_bytes(), 0, time.monotonic()
+        job.write_text(job_text(folder, args, "bf16", "adagrad", args.cache_steps, args.cache_rows, "{type: synthetic}", policy))
+        with open(folder / "cache.log", "w") as log:
+            process = subprocess.Popen([args.binary, "train", str(job), "--json", str(out), *options], stdout=log, stderr=subprocess.STDOUT)
+            while process.poll() is None:
+                most = max(most, used_bytes() - before)
+                time.sleep(0.02)
+        lines = (folder / "cache.log").read_text().splitlines()
+        if process.returncode != 0:
+            print(f"{name} failed:\n" + "\n".join(lines))
+            continue
+        times = [float(line.split(" ms")[0].split()[-1]) for line in lines if line.startswith("step")]
+        document = json.loads(out.read_text())
+        result[name] = {"step_ms": times, "samples_per_s": args.batch / statistics.median(times[len(times) // 2 :]) * 1e3, "bytes": most,
+                        "seconds": time.monotonic() - begin, "last_loss": statistics.mean(document["losses"][-args.steps :]),
+                        "host_cache": document["host_cache"], "log": [x for x in lines if not x.startswith("step")]}
+        print(name, json.dumps(result[name]), flush=True)
+    for name in ("lfu", "lru"):
+        if name in result and "fits" in result:
+            result[name]["share_of_speed"] = result[name]["samples_per_s"] / result["fits"]["samples_per_s"]
+            print(f"host cache {name}: {100 * result[name]['share_of_speed']:.1f} % of the speed that it has when it fits")
+    return result
+
+
 def copy_rate():
     """Bytes read and written a second by a large copy on the device."""
     a = torch.empty(1 << 30, dtype=torch.float32, device="cuda").normal_()
@@ -277,18 +309,18 @@ def profile(args, folder, rows, zipf):
     rate = copy_rate()
     torch.cuda.empty_cache()
     job = folder / "profile.yaml"
-    job.write_text(job_text(folder, args, "bf16", "adagrad", 6))
+    job.write_text(job_text(folder, args, "bf16", args.profile_optimizer, 6))
     text = subprocess.run([args.binary, "train", str(job), "--profile"], stdout=subprocess.PIPE, text=True, check=True).stdout
     table = text[text.index("operation, one at a time") :].splitlines()[1:]
     operations = {line[:28].strip(): dict(zip(("calls", "ms"), map(float, line[28:].split()[:2]))) for line in table}
     lookups, pooled = sum(LOOKUPS) * args.batch, len(LOOKUPS) * args.batch * DIM * 2
     forward = unique * DIM * 4 + lookups * 8 + len(LOOKUPS) * args.batch * 8 + pooled
-    backward = unique * DIM * 4 * 4 + lookups * 8 + pooled
+    backward = unique * DIM * 4 * (4 if args.profile_optimizer == "adagrad" else 2) + lookups * 8 + pooled
     # By every lookup read from memory, as where nothing is found in the cache.
     uncached = forward + (lookups - unique) * DIM * 4
     shares = {name: bytes_ / (operations[name]["ms"] * 1e-3) / rate for name, bytes_ in (("embedding forward", forward), ("embedding backward", backward))}
     shares["embedding forward, every lookup"] = uncached / (operations["embedding forward"]["ms"] * 1e-3) / rate
-    return {"zipf": zipf, "distinct_rows": unique, "copy_bytes_per_s": rate, "share_of_copy_bandwidth": shares, "operations": operations}
+    return {"zipf": zipf, "rows": sum(rows), "batch": args.batch, "optimizer": args.profile_optimizer, "distinct_rows": unique, "copy_bytes_per_s": rate, "share_of_copy_bandwidth": shares, "operations": operations}
 
 
 def card():
@@ -362,6 +394,10 @@ def main():
     parser.add_argument("--torch", default=",".join(TORCH), help="cases of PyTorch, with commas; empty: ours alone")
     parser.add_argument("--ours", default=",".join(OURS))
     parser.add_argument("--profiles", default=f"{ZIPF},0", help="Zipf exponents whose steps are profiled")
+    parser.add_argument("--profile-optimizer", default="adagrad", choices=("adagrad", "sgd"))
+    parser.add_argument("--device-memory", help="measure tables in host memory too, with so much memory of the device")
+    parser.add_argument("--cache-rows", type=int, default=9229000, help="cap of tables there: 48 GiB of rows and state")
+    parser.add_argument("--cache-steps", type=int, default=192)
     parser.add_argument("--folder", help="for the batches, 0.13 GB each; a temporary one unless given")
     parser.add_argument("--seconds", type=float, default=3600, help="after which no case is begun and PyTorch is stopped")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -392,6 +428,10 @@ def main():
             if time.monotonic() < deadline:
                 result["profiles"].append(profile(args, folder, rows, float(zipf)))
                 keep()
+        if args.device_memory:
+            (folder / "batches").unlink(missing_ok=True)
+            result["host_cache"] = host_cache(args, folder)
+            keep()
     for name, group in (("portolan", "ours"), ("PyTorch", "pytorch")):
         for case, r in result[group].items():
             print(f"{name:<9} {case:<22} {r['samples_per_s'] / 1e6:6.3f} M samples/s  {r['bytes_with_batches'] / 1e9:6.1f} GB  loss {r['first_pass_loss']:.5f}")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -24,7 +25,7 @@ namespace portolan {
 namespace {
 
 struct TrainOptions {
-  std::string job, import_file, export_file, export_batches, trace, device;
+  std::string job, import_file, export_file, export_batches, trace, device, device_memory;
   std::optional<int64_t> steps, threads;
   bool deterministic = false, dry_run = false, profile = false;
 };
@@ -83,6 +84,18 @@ void PrintProfile(const StepProfile& profile) {
   fmt::print("{:<28} {:>6} {:>9.3f}\n", "a step on the device", 1, profile.step_seconds * 1e3);
 }
 
+double FoundShare(const HostCacheCounts& cache) {
+  return static_cast<double>(cache.found) /
+         static_cast<double>(std::max<int64_t>(1, cache.found + cache.loaded + cache.bypassed));
+}
+void PrintHostCache(const HostCacheCounts& cache) {
+  fmt::print(
+      "cache of {:.1f} % of {} rows in host memory: {:.2f} % of the rows of batches found, {} loaded, {} written back, "
+      "{} used in host memory\n",
+      100 * static_cast<double>(cache.slots) / static_cast<double>(cache.rows), cache.rows, 100 * FoundShare(cache),
+      cache.loaded, cache.written_back, cache.bypassed);
+}
+
 // Models and recipes are known by name, by a path from here, and by a path from the job's folder.
 Result<std::string> Find(const TrainOptions& options, const GlobalOptions& global, const std::string& kind,
                          const std::string& name) {
@@ -90,6 +103,11 @@ Result<std::string> Find(const TrainOptions& options, const GlobalOptions& globa
   std::error_code ignored;
   if (name.find('.') != std::string::npos && std::filesystem::exists(beside, ignored)) return beside.string();
   return FindDataFile(DataDirectories(global), kind, name);
+}
+
+nlohmann::ordered_json CacheDocument(const HostCacheCounts& cache) {
+  return {{"rows", cache.rows},     {"slots", cache.slots},       {"found", cache.found},
+          {"loaded", cache.loaded}, {"bypassed", cache.bypassed}, {"written_back", cache.written_back}};
 }
 
 // The batches of the job's first steps, as tensors batch.I.dense [B, D], labels [B], ids, offsets [features * B + 1].
@@ -125,6 +143,14 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
   if (options.steps) job.steps = *options.steps;
   if (options.deterministic) job.repeats = Repeats::kBitEqual;
   if (!options.device.empty()) job.device = options.device == "cuda" ? JobDevice::kCuda : JobDevice::kCpu;
+  if (!options.device_memory.empty()) {
+    PORTOLAN_ASSIGN_OR_RETURN(const YamlValue size, YamlValue::Parse(options.device_memory, "--device-memory"));
+    PORTOLAN_ASSIGN_OR_RETURN(job.device_memory_bytes, size.Number({1, 1e15}));
+  }
+  if (job.device_memory_bytes > 0 && job.device != JobDevice::kCuda) {
+    return MakeError(ErrorCode::kInvalidValue,
+                     "--device-memory (device_memory_bytes) is what a network may take on device cuda, got device cpu");
+  }
   if (!options.import_file.empty()) job.import_file = options.import_file;
   if (!options.export_file.empty()) job.export_file = options.export_file;
   if (!options.trace.empty()) job.trace_file = options.trace;
@@ -138,9 +164,19 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
   PORTOLAN_ASSIGN_OR_RETURN(const MemoryForecast forecast, ForecastMemory(job));
   fmt::print("{}, recipe {}, batch {}, {:.2f} GB of memory\n", job.model.id, job.recipe.id, job.recipe.GlobalBatch(1),
              forecast.needed * 1e-9);
+  if (forecast.host_bytes > 0) fmt::print("{:.2f} GB of tables in host memory\n", forecast.host_bytes * 1e-9);
   if (options.dry_run) {
     for (const auto& [name, bytes] : forecast.parts) fmt::print("  {:<36} {:>10.4f} GB\n", name, bytes * 1e-9);
     fmt::print("{}\n", forecast.what_would_fit.empty() ? "fits" : "does not fit: " + forecast.what_would_fit);
+    if (!global.json_path.empty()) {
+      nlohmann::ordered_json parts;
+      for (const auto& [name, bytes] : forecast.parts) parts[name] = bytes;
+      PORTOLAN_RETURN_IF_ERROR(WriteJsonFile(global.json_path, {{"needed_bytes", forecast.needed},
+                                                                {"available_bytes", forecast.available},
+                                                                {"host_bytes", forecast.host_bytes},
+                                                                {"parts_bytes", parts},
+                                                                {"fits", forecast.what_would_fit.empty()}}));
+    }
     return 0;
   }
   fmt::print("{}\n",
@@ -150,6 +186,7 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
                             Train(job, [&](const StepReport& report) { Print(report, job.steps); }));
   const double rate = summary.seconds > 0 ? static_cast<double>(summary.samples) / summary.seconds : 0;
   fmt::print("done: {} steps, {}samples/s over {:.1f} s\n", summary.steps, ShowRate(rate), summary.seconds);
+  if (summary.host_cache.rows > 0) PrintHostCache(summary.host_cache);
   if (!summary.profile.operations.empty()) PrintProfile(summary.profile);
   if (!global.json_path.empty()) {
     const auto number = [](double value) {
@@ -162,6 +199,7 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
                                                               {"eval_loss", number(summary.eval_loss)},
                                                               {"eval_auc", number(summary.eval_auc)},
                                                               {"eval_ne", number(summary.eval_normalized_entropy)},
+                                                              {"host_cache", CacheDocument(summary.host_cache)},
                                                               {"losses", summary.losses}}));
   }
   return 0;
@@ -178,6 +216,11 @@ void AddTrainCommand(CLI::App& app, const GlobalOptions& global, int* exit_code)
       ->add_option("--device", options->device,
                    HelpText("In place of the job's device: cpu, or cuda for one NVIDIA GPU"))
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  command
+      ->add_option("--device-memory", options->device_memory,
+                   HelpText("What device cuda may take of its memory, as 32GiB: tables beyond it lie in host memory, "
+                            "behind a cache on the device"))
+      ->type_name("SIZE");
   command->add_option("--steps", options->steps, HelpText("In place of the job's steps"))->check(CLI::Range(0.0, 1e12));
   command
       ->add_option("--threads", options->threads, HelpText("OpenMP threads; OMP_NUM_THREADS or all cores without it"))

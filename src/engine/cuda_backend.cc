@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "engine/cuda_network_state.h"
 
@@ -83,6 +85,7 @@ Result<CudaOptions> CudaOptionsFromRecipe(const Model& model, const Recipe& reci
       return Refuse("precision.gemm", fmt::format("'{}' products are not built on CUDA; accepted: fp32, tf32, bf16",
                                                   DTypeName(recipe.gemm)));
   }
+  options.cache_policy = recipe.host_cache;
   const bool narrow = options.math == CudaMath::kBf16;
   if ((recipe.activation == DType::kFp32) == narrow) {
     notes->push_back(fmt::format("activations are kept in {} on CUDA, as precision.gemm is {}",
@@ -111,7 +114,10 @@ Result<CudaMemory> CudaMemoryAvailable() {
   return memory;
 }
 
-std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& plan, CudaMath math) {
+namespace {
+
+// All but the tables.
+std::vector<std::pair<std::string, double>> OtherParts(const NetworkPlan& plan, CudaMath math) {
   std::vector<std::pair<std::string, double>> parts = plan.MemoryParts();
   const double width = math == CudaMath::kBf16 ? 2 : 4, batch = static_cast<double>(plan.options.batch);
   std::vector<ArenaBuffer> buffers;
@@ -145,14 +151,56 @@ std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& p
   return parts;
 }
 
-Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan plan, CudaMath math, uint64_t seed,
+// Beside the caches: sorted lookups and places of the batch in training and of the next one, rows to load.
+double CacheScratchBytes(const NetworkPlan& plan) {
+  const double lookups = static_cast<double>(plan.options.batch) * plan.lookups;
+  int32_t max_dim = 1;
+  for (const Table& table : plan.tables) max_dim = std::max(max_dim, static_cast<int32_t>(table.dim));
+  constexpr double kSortBytes = 30, kRoom = 1.07;
+  return kRoom * lookups * (kSortBytes + (4.0 * max_dim + 8) / 32 + 2 * 8 + 4);
+}
+
+TablePlacement PlacementOf(const NetworkPlan& plan, const CudaOptions& options) {
+  if (options.device_bytes <= 0) return PlaceTables(plan, std::numeric_limits<double>::infinity());
+  double others = 0, tables = 0;
+  for (const auto& [name, bytes] : OtherParts(plan, options.math)) {
+    (name.starts_with("embedding") ? tables : others) += bytes;
+  }
+  if (tables + others <= options.device_bytes) return PlaceTables(plan, std::numeric_limits<double>::infinity());
+  return PlaceTables(plan, std::max(1.0, options.device_bytes - others - CacheScratchBytes(plan)));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& plan, const CudaOptions& options) {
+  std::vector<std::pair<std::string, double>> parts = OtherParts(plan, options.math);
+  const TablePlacement placement = PlacementOf(plan, options);
+  if (placement.caches.empty()) return parts;
+  for (auto& [name, bytes] : parts) {
+    if (name == "embedding rows") bytes = placement.whole_rows_bytes;
+    if (name == "embedding optimizer state") bytes = placement.whole_state_bytes;
+  }
+  parts.emplace_back("cache of tables in host memory", placement.cache_bytes + CacheScratchBytes(plan));
+  return parts;
+}
+
+double CudaHostBytes(const NetworkPlan& plan, const CudaOptions& options) {
+  return PlacementOf(plan, options).host_bytes;
+}
+
+Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan plan, const CudaOptions& options, uint64_t seed,
                                                           Repeats repeats) {
   PORTOLAN_RETURN_IF_ERROR(CheckPlan(plan));
   PORTOLAN_ASSIGN_OR_RETURN([[maybe_unused]] const device::cuda::DeviceFacts facts, device::cuda::OpenDevice());
-  if (math == CudaMath::kBf16) {
-    return std::make_unique<CudaNetwork<Bf16>>(std::move(plan), NativeMath(math), seed, repeats);
+  const TablePlacement tables = PlacementOf(plan, options);
+  const kernels::cuda::CachePolicy policy = options.cache_policy == HostCachePolicy::kLru
+                                                ? kernels::cuda::CachePolicy::kLru
+                                                : kernels::cuda::CachePolicy::kLfu;
+  const ProductMath math = NativeMath(options.math);
+  if (options.math == CudaMath::kBf16) {
+    return std::make_unique<CudaNetwork<Bf16>>(std::move(plan), math, tables, policy, seed, repeats);
   }
-  return std::make_unique<CudaNetwork<float>>(std::move(plan), NativeMath(math), seed, repeats);
+  return std::make_unique<CudaNetwork<float>>(std::move(plan), math, tables, policy, seed, repeats);
 }
 
 Result<StepProfile> ProfileCudaStep(TrainableNetwork* network, Reader* reader, const UpdateSettings& settings,

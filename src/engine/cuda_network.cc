@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/cuda_network_state.h"
@@ -59,7 +60,7 @@ const DeviceBatch& CudaNetwork<T>::Bind(const Batch& batch) {
   PORTOLAN_CHECK(batch.size <= plan_.options.batch, "batch larger than planned");
   if (batch.device == nullptr) uploaded_.Upload(batch, main_);
   const DeviceBatch& bound = batch.device != nullptr ? *batch.device : uploaded_;
-  const int64_t needed = kernels::cuda::EmbeddingWorkspaceBytes(bound.lookups, max_dim_);
+  const int64_t needed = host_tables_ != nullptr ? 0 : kernels::cuda::EmbeddingWorkspaceBytes(bound.lookups, max_dim_);
   if (needed > sort_space_.bytes()) {
     sort_space_ = DeviceMemory();
     sort_space_ = DeviceMemory(needed + needed / 16, "sorting lookups");
@@ -83,17 +84,22 @@ EmbeddingLookups CudaNetwork<T>::Lookups(const DeviceBatch& batch, const DeviceM
   lookups.ids = batch.ids;
   lookups.weights = batch.id_weights;
   lookups.plain_rows = plain_rows_;
+  if (host_tables_ != nullptr) lookups.cached = host_tables_->device_cached();
   return lookups;
 }
 
 template <typename T>
-void CudaNetwork<T>::ForwardRows(const DeviceBatch& batch) {
+void CudaNetwork<T>::ForwardRows(const DeviceBatch& batch, const int64_t* places) {
   const auto row_bytes = static_cast<double>(kernels::RowBytes(plan_.options.row, max_dim_));
   const double lookups = static_cast<double>(batch.lookups);
   Do("embedding forward",
      lookups * (row_bytes + 8) +
          static_cast<double>(batch.size) * static_cast<double>(plan_.features.size()) * (max_dim_ * sizeof(T) + 8.0),
-     0, [&] { kernels::cuda::EmbeddingForward<T>(Lookups(batch, device_outputs_), MainStream()); });
+     0, [&] {
+       EmbeddingLookups bags = Lookups(batch, device_outputs_);
+       if (places != nullptr) bags.ids = places;
+       kernels::cuda::EmbeddingForward<T>(bags, MainStream());
+     });
 }
 template <typename T>
 void CudaNetwork<T>::ForwardLayers(const DeviceBatch& batch, typename Io::Pass pass) {
@@ -127,15 +133,25 @@ StepResult CudaNetwork<T>::TrainStep(const Batch& host_batch, const UpdateSettin
   const Queue& row_queue = profile_ == Profile::kOperations ? main_ : side_;
   auto* control = control_.As<StepControl>();
   const bool has_rows = !plan_.features.empty() && batch.lookups > 0;
+  // Tables in host memory: the batch's rows are found and sorted while the step before is trained on.
+  const CudaHostTables::Found* found = nullptr;
+  if (has_rows && host_tables_) {
+    Do("find and load rows", static_cast<double>(batch.lookups) * 32, 0, [&] {
+      found = &host_tables_->Take(host_batch.device, Lookups(batch, device_gradients_));
+      found->done.HoldBack(main_);
+    });
+  }
 
   if (profile_ == Profile::kSteps) {
     timed_.push_back(Timed::Of("step, as trained", 0, 0));
     timed_.back().begin->Record(main_);
   }
-  ForwardRows(batch);
+  ForwardRows(batch, found != nullptr ? found->places.template As<int64_t>() : nullptr);
   // The sort needs the ids alone: it runs beside the layers, which leave it the bandwidth that the pooling would not.
   kernels::cuda::SortedLookups sorted;
-  if (has_rows) {
+  if (found != nullptr) {
+    sorted = found->sorted;
+  } else if (has_rows) {
     pooled_.Record(main_);
     pooled_.HoldBack(row_queue);
     Do("sort lookups", static_cast<double>(batch.lookups) * 16, 0, row_queue, [&] {
@@ -184,6 +200,10 @@ StepResult CudaNetwork<T>::TrainStep(const Batch& host_batch, const UpdateSettin
 
   if (profile_ == Profile::kSteps) timed_.back().end->Record(main_);
   auto* results = host_results_.As<char>();
+  if (found != nullptr && expected_ != nullptr) {
+    const std::shared_ptr<const DeviceBatch> next = std::exchange(expected_, nullptr);
+    if (next->lookups > 0) host_tables_->Ahead(next, Lookups(*next, device_gradients_), rows_updated_);
+  }
   device::cuda::CopyToHost(main_, control, sizeof(StepControl), results);
   device::cuda::CopyToHost(main_, logits_.As<void>(), batch.size * 4, results + sizeof(StepControl));
   if (beside) beside();
@@ -211,7 +231,7 @@ void CudaNetwork<T>::UpdateDense(const UpdateSettings& settings) {
 template <typename T>
 double CudaNetwork<T>::Evaluate(const Batch& host_batch, float* logits) {
   const DeviceBatch& batch = Bind(host_batch);
-  ForwardRows(batch);
+  ForwardRows(batch, host_tables_ ? host_tables_->PlacesOf(Lookups(batch, device_outputs_), main_) : nullptr);
   ForwardLayers(batch, Io::Pass::kEvaluate);
   // The loss of an evaluation must not stop the training: it goes to a control of its own.
   auto* control = eval_control_.As<StepControl>();

@@ -18,6 +18,10 @@ enum class CudaMath { kFp32, kTf32, kBf16 };
 struct CudaOptions {
   NetworkOptions network;
   CudaMath math = CudaMath::kFp32;
+  // Device memory that a network may take; tables that find no room in it lie in host memory behind a cache. 0: tables
+  // lie on the device.
+  double device_bytes = 0;
+  HostCachePolicy cache_policy = HostCachePolicy::kLfu;
 };
 Result<CudaOptions> CudaOptionsFromRecipe(const Model& model, const Recipe& recipe, std::vector<std::string>* notes);
 
@@ -28,7 +32,9 @@ struct CudaMemory {
 // Errors: no GPU, no driver, another architecture than this binary holds code for.
 Result<CudaMemory> CudaMemoryAvailable();
 // Device memory that the network will take, by part, as NetworkPlan::MemoryParts.
-std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& plan, CudaMath math);
+std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& plan, const CudaOptions& options);
+// Host memory of its tables that do not lie on the device.
+double CudaHostBytes(const NetworkPlan& plan, const CudaOptions& options);
 
 // Time of each operation of a step, for --profile.
 struct OperationTime {
@@ -42,7 +48,7 @@ struct OperationTime {
 // last bits. With kBitEqual they are the library's first choices, and a run repeats bit by bit on one type of GPU and
 // library. Batches without DeviceBatch are copied first. A device that fails ends a call with
 // device::cuda::DeviceFailure; Train turns it into an Error.
-Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan plan, CudaMath math, uint64_t seed,
+Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan plan, const CudaOptions& options, uint64_t seed,
                                                           Repeats repeats);
 
 // The readers of a job with their batches in device memory: synthetic data is drawn there, repeated batches are kept

@@ -7,6 +7,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "engine/cuda_batch.h"
+#include "engine/cuda_host_tables.h"
 #include "engine/cuda_network.h"
 #include "engine/kernel_updates.h"
 #include "kernels/cuda_kernels.h"
@@ -34,7 +35,9 @@ constexpr int64_t RoundUp(int64_t x, int64_t multiple) { return (x + multiple - 
 template <typename T>
 class CudaNetwork : public TrainableNetwork {
  public:
-  CudaNetwork(NetworkPlan plan, kernels::cuda::ProductMath math, uint64_t seed, Repeats repeats);
+  // `tables`: where they lie.
+  CudaNetwork(NetworkPlan plan, kernels::cuda::ProductMath math, const TablePlacement& tables,
+              kernels::cuda::CachePolicy policy, uint64_t seed, Repeats repeats);
   StepResult TrainStep(const Batch& batch, const UpdateSettings& settings, float* logits,
                        const std::function<void()>& beside) override;
   double Evaluate(const Batch& batch, float* logits) override;
@@ -42,6 +45,9 @@ class CudaNetwork : public TrainableNetwork {
   std::vector<State> States() override;
   void FinishStates(StateUse use) override;
   const std::vector<PhaseTime>& phases() const override { return phases_; }
+  bool LooksAhead() const override { return host_tables_ != nullptr; }
+  void Expect(const Batch& next) override { expected_ = next.device; }
+  HostCacheCounts host_cache() override { return host_tables_ ? host_tables_->Counts() : HostCacheCounts(); }
 
   // From now on operations are timed one by one, and nothing overlaps; steps are timed as a whole, as they are trained;
   // or nothing is timed.
@@ -81,7 +87,7 @@ class CudaNetwork : public TrainableNetwork {
   };
 
   void Initialise(uint64_t seed);
-  void MakeTables();
+  void MakeTables(const TablePlacement& placement, kernels::cuda::CachePolicy policy);
   void FuseReluGradients();
   double SecondsOf(const kernels::cuda::CudaProduct& product);
   double ActivationGradientSeconds(const LinearSpec& spec, const Io& io);
@@ -92,7 +98,8 @@ class CudaNetwork : public TrainableNetwork {
   Rows<T> GradientAt(int value) const;
   Rows<T> BufferAt(int buffer) const;
   Io MakeIo(size_t layer, int64_t rows, typename Io::Pass pass);
-  void ForwardRows(const DeviceBatch& batch);
+  // places: of the lookups, null where ids are.
+  void ForwardRows(const DeviceBatch& batch, const int64_t* places);
   void ForwardLayers(const DeviceBatch& batch, typename Io::Pass pass);
   void BackwardLayer(const DeviceBatch& batch, size_t layer);
   void UpdateDense(const UpdateSettings& settings);
@@ -149,7 +156,9 @@ class CudaNetwork : public TrainableNetwork {
   std::vector<LayerState> layer_states_;
   int64_t dense_stride_ = 0;
 
-  std::vector<DeviceMemory> rows_, row_states_;
+  std::vector<DeviceMemory> rows_, row_states_;  // empty where the table lies in host memory
+  std::unique_ptr<CudaHostTables> host_tables_;  // null: all tables lie on the device
+  std::shared_ptr<const DeviceBatch> expected_;
   std::vector<kernels::EmbeddingTable> tables_;
   std::vector<int64_t> first_row_;
   int64_t row_count_ = 0;

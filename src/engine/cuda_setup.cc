@@ -9,16 +9,8 @@
 namespace portolan {
 namespace {
 
-using device::cuda::CheckRuntime;
+using device::cuda::UploadedArray;
 using kernels::cuda::StepControl;
-
-template <typename U>
-DeviceMemory Uploaded(const std::vector<U>& values, const char* purpose) {
-  DeviceMemory memory(static_cast<int64_t>(values.size() * sizeof(U)), purpose);
-  CheckRuntime(cudaMemcpy(memory.As<void>(), values.data(), values.size() * sizeof(U), cudaMemcpyHostToDevice),
-               "a copy to the device");
-  return memory;
-}
 
 }  // namespace
 
@@ -50,14 +42,15 @@ int64_t LayOutDeviceArena(const NetworkPlan& plan, std::vector<ArenaBuffer>* buf
 }
 
 template <typename T>
-CudaNetwork<T>::CudaNetwork(NetworkPlan plan, kernels::cuda::ProductMath math, uint64_t seed, Repeats repeats)
+CudaNetwork<T>::CudaNetwork(NetworkPlan plan, kernels::cuda::ProductMath math, const TablePlacement& tables,
+                            kernels::cuda::CachePolicy policy, uint64_t seed, Repeats repeats)
     : plan_(std::move(plan)),
       math_(math),
       gemm_(repeats == Repeats::kBitEqual ? kernels::cuda::CudaGemm::Choice::kLibrary
                                           : kernels::cuda::CudaGemm::Choice::kMeasured),
       layer_states_(plan_.layers.size()) {
   const int64_t batch = plan_.options.batch;
-  MakeTables();  // the largest first: what does not fit fails here
+  MakeTables(tables, policy);  // the largest first: what does not fit fails here
   places_ = PlaceParameters(plan_, &parameter_count_);
   int parameters = 0;
   for (const NetworkLayer& layer : plan_.layers) {
@@ -92,18 +85,32 @@ CudaNetwork<T>::CudaNetwork(NetworkPlan plan, kernels::cuda::ProductMath math, u
 }
 
 template <typename T>
-void CudaNetwork<T>::MakeTables() {
+void CudaNetwork<T>::MakeTables(const TablePlacement& placement, kernels::cuda::CachePolicy policy) {
   for (const Table& table : plan_.tables) {
+    first_row_.push_back(row_count_);
+    row_count_ += static_cast<int64_t>(table.rows);
+    max_dim_ = std::max(max_dim_, static_cast<int32_t>(table.dim));
+  }
+  if (!placement.caches.empty()) {
+    host_tables_ = std::make_unique<CudaHostTables>(plan_, placement, policy, first_row_);
+  }
+  for (size_t t = 0; t < plan_.tables.size(); ++t) {
+    const Table& table = plan_.tables[t];
     const auto rows = static_cast<int64_t>(table.rows);
     const int64_t floats = kernels::RowStateFloats(plan_.options.row_optimizer, table.dim);
-    rows_.emplace_back(rows * kernels::RowBytes(plan_.options.row, table.dim), "embedding rows");
-    row_states_.emplace_back(4 * rows * floats, "embedding optimizer state");
-    device::cuda::FillZero(main_, row_states_.back().As<void>(), row_states_.back().bytes());
-    tables_.push_back({rows_.back().As<void>(), floats > 0 ? row_states_.back().As<float>() : nullptr, rows,
-                       static_cast<int32_t>(table.dim), plan_.options.row});
-    first_row_.push_back(row_count_);
-    row_count_ += rows;
-    max_dim_ = std::max(max_dim_, static_cast<int32_t>(table.dim));
+    kernels::EmbeddingTable made = {nullptr, nullptr, rows, static_cast<int32_t>(table.dim), plan_.options.row};
+    if (placement.cache_of[t] >= 0) {
+      made.rows = host_tables_->Of(t).records;
+      rows_.emplace_back();
+      row_states_.emplace_back();
+    } else {
+      rows_.emplace_back(rows * kernels::RowBytes(plan_.options.row, table.dim), "embedding rows");
+      row_states_.emplace_back(4 * rows * floats, "embedding optimizer state");
+      device::cuda::FillZero(main_, row_states_.back().As<void>(), row_states_.back().bytes());
+      made.rows = rows_.back().As<void>();
+      if (floats > 0) made.state = row_states_.back().As<float>();
+    }
+    tables_.push_back(made);
   }
 }
 
@@ -121,7 +128,13 @@ void CudaNetwork<T>::Initialise(uint64_t seed) {
     }
   }
   for (size_t t = 0; t < tables_.size(); ++t) {
-    kernels::cuda::InitialRows(seed ^ kSeedOfRows, t, tables_[t], MainStream());
+    kernels::EmbeddingTable table = tables_[t];
+    int64_t stride = kernels::RowBytes(table.format, table.dim);
+    if (host_tables_ && host_tables_->Of(t).record_bytes > 0) {
+      table.rows = host_tables_->Of(t).host;
+      stride = host_tables_->Of(t).record_bytes;
+    }
+    kernels::cuda::InitialRows(seed ^ kSeedOfRows, t, table, stride, MainStream());
   }
   RefreshCopy();
 
@@ -144,10 +157,10 @@ void CudaNetwork<T>::Initialise(uint64_t seed) {
                   tables_[feature.table].dim % 4 == 0 && !read[feature.table];
     read[feature.table] = true;
   }
-  device_tables_ = Uploaded(tables_, "tables");
-  device_outputs_ = Uploaded(outputs, "features");
-  device_gradients_ = Uploaded(gradients, "features");
-  device_first_row_ = Uploaded(first_row_, "tables");
+  device_tables_ = UploadedArray(tables_, "tables");
+  device_outputs_ = UploadedArray(outputs, "features");
+  device_gradients_ = UploadedArray(gradients, "features");
+  device_first_row_ = UploadedArray(first_row_, "tables");
   // The gradients of pooled rows are whole when the lowest layer that reads one of them is done.
   fork_layer_ = plan_.layers.size();
   for (size_t l = 0; l < plan_.layers.size(); ++l) {

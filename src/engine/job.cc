@@ -41,6 +41,7 @@ Result<Recipe> ReadJobRecipe(const YamlValue& value, const FindFile& find) {
 Result<Job> ReadJob(const YamlValue& value, const FindFile& find) {
   constexpr Range kCount{1, 1e12};
   constexpr Range kCountOrNone{0, 1e12};
+  constexpr Range kDeviceMemory{0, 1e15};
   PORTOLAN_ASSIGN_OR_RETURN(YamlMap map, value.Map());
   Job job;
   job.recipe = CpuRecipe();
@@ -55,6 +56,7 @@ Result<Job> ReadJob(const YamlValue& value, const FindFile& find) {
   if (!data) return value.MakeError(ErrorCode::kMissingField, "data: required, but missing");
   job.data = *data;
   job.device = ReadEnum(map, "device", kDeviceNames, JobDevice::kCpu);
+  job.device_memory_bytes = map.Number("device_memory_bytes", kDeviceMemory, 0);
   job.steps = map.Integer("steps", kCountOrNone);
   job.seed = static_cast<uint64_t>(map.Integer("seed", {0, 9e15}, 1));
   map.Visit("learning_rate", [&](const YamlValue& rate) -> Status {

@@ -27,6 +27,7 @@ struct Job {
   YamlValue data;               // read by MakeReader
   std::set<std::string> allow;  // rules that change the maths and may be used by plan and optimize
   JobDevice device = JobDevice::kCpu;
+  double device_memory_bytes = 0;  // CudaOptions::device_bytes
   int64_t steps = 0;
   uint64_t seed = 1;
   Schedule schedule;

@@ -123,6 +123,14 @@ struct PhaseTime {
   double begin_s, end_s;
 };
 
+// Rows of tables in host memory and of their cache on the device.
+struct HostCacheCounts {
+  int64_t rows = 0, slots = 0;  // of the tables, and that the caches hold
+  // Rows of batches, each once a batch: found in the cache, loaded into it, and those that found no place in it.
+  int64_t found = 0, loaded = 0, bypassed = 0;
+  int64_t written_back = 0;  // rows that left the cache
+};
+
 // A model in training on some device: what the training loop, checkpoints and reports need of it. Not thread-safe.
 class TrainableNetwork {
  public:
@@ -134,6 +142,10 @@ class TrainableNetwork {
                                const std::function<void()>& beside) = 0;
   // Forward only; returns the mean loss.
   virtual double Evaluate(const Batch& batch, float* logits) = 0;
+  // Whether steps are faster where Expect is told the batch of the next one before TrainStep is called.
+  virtual bool LooksAhead() const { return false; }
+  virtual void Expect(const Batch& /*next*/) {}
+  virtual HostCacheCounts host_cache() { return {}; }
   virtual const NetworkPlan& plan() const = 0;
   // What a checkpoint holds, as host memory with names. It is valid, and changes of it reach the network, until
   // FinishStates, which says whether it was changed.

@@ -16,12 +16,14 @@ Result<CudaOptions> CudaOptionsFromRecipe(const Model& /*model*/, const Recipe& 
   return NotBuilt();
 }
 Result<CudaMemory> CudaMemoryAvailable() { return NotBuilt(); }
-std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& /*plan*/, CudaMath /*math*/) {
+std::vector<std::pair<std::string, double>> CudaMemoryParts(const NetworkPlan& /*plan*/,
+                                                            const CudaOptions& /*options*/) {
   return {};
 }
+double CudaHostBytes(const NetworkPlan& /*plan*/, const CudaOptions& /*options*/) { return 0; }
 // NOLINTNEXTLINE(performance-unnecessary-value-param): cuda_backend.cc keeps the plan
-Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan /*plan*/, CudaMath /*math*/, uint64_t /*seed*/,
-                                                          Repeats /*repeats*/) {
+Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan /*plan*/, const CudaOptions& /*options*/,
+                                                          uint64_t /*seed*/, Repeats /*repeats*/) {
   return NotBuilt();
 }
 std::unique_ptr<Reader> MakeCudaReader(std::unique_ptr<Reader> reader, const BatchSchema& /*schema*/) { return reader; }

@@ -40,8 +40,12 @@ std::string Gigabytes(double bytes) { return fmt::format("{:.2f} GB", bytes * 1e
 
 // How a job computes, on the device that it asks for.
 Result<CudaOptions> OptionsOf(const Job& job, std::vector<std::string>* notes) {
-  if (job.device == JobDevice::kCuda) return CudaOptionsFromRecipe(job.model, job.recipe, notes);
   CudaOptions options;
+  if (job.device == JobDevice::kCuda) {
+    PORTOLAN_ASSIGN_OR_RETURN(options, CudaOptionsFromRecipe(job.model, job.recipe, notes));
+    options.device_bytes = job.device_memory_bytes;
+    return options;
+  }
   PORTOLAN_ASSIGN_OR_RETURN(options.network, OptionsFromRecipe(job.model, job.recipe, notes));
   return options;
 }
@@ -49,7 +53,7 @@ Result<CudaOptions> OptionsOf(const Job& job, std::vector<std::string>* notes) {
 using MemoryParts = std::vector<std::pair<std::string, double>>;
 Result<MemoryParts> PartsWith(const Job& job, const CudaOptions& options) {
   PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options.network));
-  return job.device == JobDevice::kCuda ? CudaMemoryParts(plan, options.math) : plan.MemoryParts();
+  return job.device == JobDevice::kCuda ? CudaMemoryParts(plan, options) : plan.MemoryParts();
 }
 double Sum(const MemoryParts& parts) {
   double sum = 0;
@@ -113,7 +117,9 @@ class Run {
   }
 
   Result<TrainSummary> Loop() {
-    Batch batch;
+    Batch batch, next;
+    std::string position, next_position;  // after each
+    std::optional<ReadOutcome> next_read;
     std::vector<float> logits(static_cast<size_t>(network_->plan().options.batch));
     // The predictions of a step are taken into the metrics beside the next one.
     std::vector<float> done_logits(logits.size()), done_labels;
@@ -126,7 +132,21 @@ class Run {
     int64_t interval_samples = 0, interval_steps = 0;
     while (progress_.step < job_.steps) {
       const double asked = Now();
-      PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome read, reader_->Next(network_->plan().options.batch, &batch));
+      ReadOutcome read = ReadOutcome::kEnd;
+      if (next_read) {
+        read = *next_read;
+        std::swap(batch, next);
+        position.swap(next_position);
+        next_read.reset();
+      } else {
+        PORTOLAN_ASSIGN_OR_RETURN(read, reader_->Next(network_->plan().options.batch, &batch));
+        position = reader_->Position();
+      }
+      if (network_->LooksAhead() && read != ReadOutcome::kEnd && progress_.step + 1 < job_.steps) {
+        PORTOLAN_ASSIGN_OR_RETURN(next_read, reader_->Next(network_->plan().options.batch, &next));
+        next_position = reader_->Position();
+        if (*next_read != ReadOutcome::kEnd) network_->Expect(next);
+      }
       waited += Now() - asked;
       if (read == ReadOutcome::kEnd) {
         report_({ReportKind::kNote,
@@ -139,7 +159,7 @@ class Run {
       if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return Diverged(step, result);
       progress_.step = step;
       progress_.samples += batch.size;
-      progress_.position = reader_->Position();
+      progress_.position = position;
       summary_.losses.push_back(result.loss);
       done_logits.swap(logits);
       done_labels.swap(batch.labels);
@@ -177,6 +197,7 @@ class Run {
     if (!job_.export_file.empty()) PORTOLAN_RETURN_IF_ERROR(ExportParameters(network_.get(), job_.export_file));
     if (trace_) PORTOLAN_RETURN_IF_ERROR(trace_->Write(job_.trace_file));
     summary_.steps = progress_.step;
+    summary_.host_cache = network_->host_cache();
     if (job_.profile_steps > 0) {
       PORTOLAN_ASSIGN_OR_RETURN(
           summary_.profile,
@@ -207,7 +228,7 @@ class Run {
     if (eval_reader_) eval_start_ = eval_reader_->Position();
     for (const std::string& note : notes) report_({ReportKind::kNote, note});
     if (on_cuda) {
-      PORTOLAN_ASSIGN_OR_RETURN(network_, MakeCudaNetwork(std::move(plan), computed.math, job_.seed, job_.repeats));
+      PORTOLAN_ASSIGN_OR_RETURN(network_, MakeCudaNetwork(std::move(plan), computed, job_.seed, job_.repeats));
     } else {
       network_ = std::make_unique<Network>(std::move(plan), job_.seed);
     }
@@ -320,15 +341,39 @@ Result<MemoryForecast> ForecastMemory(const Job& job) {
   MemoryForecast forecast;
   PORTOLAN_ASSIGN_OR_RETURN(forecast.parts, PartsWith(job, options));
   forecast.needed = Sum(forecast.parts);
+  // A checkpoint's arrays of rows in host memory are copies of what the kernels read there.
+  const bool copies = !job.checkpoint_folder.empty() || !job.import_file.empty() || !job.export_file.empty();
+  const auto host_bytes = [&](const CudaOptions& with) {
+    const Result<NetworkPlan> plan = PlanNetwork(job.model, with.network);
+    return plan ? CudaHostBytes(*plan, with) * (copies ? 2 : 1) : 0;
+  };
   if (job.device == JobDevice::kCuda) {
     PORTOLAN_ASSIGN_OR_RETURN(const CudaMemory memory, CudaMemoryAvailable());
     forecast.available = memory.free_bytes;
+    if (options.device_bytes > 0) forecast.available = std::min(forecast.available, options.device_bytes);
     forecast.device = memory.device;
+    forecast.host_bytes = host_bytes(options);
+    const double host_available = AvailableBytes();
+    if (forecast.host_bytes > host_available && host_available > 0) {
+      forecast.what_would_fit =
+          fmt::format("the tables in host memory take {} there{}, {} are available", Gigabytes(forecast.host_bytes),
+                      copies ? ", those of a checkpoint included" : "", Gigabytes(host_available));
+      return forecast;
+    }
   } else {
     forecast.available = AvailableBytes();
   }
   if (forecast.available == 0 || forecast.needed <= forecast.available) return forecast;
   std::vector<std::string> fits;
+  if (job.device == JobDevice::kCuda && options.device_bytes == 0) {
+    CudaOptions cached = options;
+    cached.device_bytes = forecast.available;
+    const Result<MemoryParts> need = PartsWith(job, cached);
+    if (need && Sum(*need) <= forecast.available && host_bytes(cached) <= AvailableBytes()) {
+      fits.push_back(fmt::format("--device-memory {:.0f}GB, with {} of tables in host memory",
+                                 std::floor(forecast.available * 1e-9), Gigabytes(host_bytes(cached))));
+    }
+  }
   const auto consider = [&](const std::string& what, const CudaOptions& changed) {
     const Result<MemoryParts> need = PartsWith(job, changed);
     if (need && Sum(*need) <= forecast.available) fits.push_back(fmt::format("{} ({})", what, Gigabytes(Sum(*need))));

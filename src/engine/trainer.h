@@ -33,12 +33,14 @@ struct TrainSummary {
   double eval_loss = 0, eval_auc = 0, eval_normalized_entropy = 0;
   std::vector<double> losses;  // of every step of this call
   StepProfile profile;         // Job::profile_steps
+  HostCacheCounts host_cache;  // of tables in host memory, if there are any
 };
 
 // Memory of this machine, or of its GPU, that a run may take, in bytes, and the job's need by part.
 struct MemoryForecast {
   double needed = 0, available = 0;
-  std::string device;  // the GPU and its driver; empty for the CPU
+  double host_bytes = 0;  // of tables of a GPU's network in host memory
+  std::string device;     // the GPU and its driver; empty for the CPU
   std::vector<std::pair<std::string, double>> parts;
   std::string what_would_fit;  // empty when it fits
 };

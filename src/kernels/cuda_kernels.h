@@ -111,7 +111,22 @@ void DenseUpdateStep(const DenseUpdate& update, int64_t count, const float* grad
 // Initial values: as the CPU engine's, element by element up to the last bits of log and cos.
 void InitialNormal(uint32_t key, double deviation, int64_t rows, int64_t width, int64_t stride, float* values,
                    device::Stream stream);
-void InitialRows(uint64_t seed, uint64_t table_index, const EmbeddingTable& table, device::Stream stream);
+// row_stride_bytes: from one row to the next.
+void InitialRows(uint64_t seed, uint64_t table_index, const EmbeddingTable& table, int64_t row_stride_bytes,
+                 device::Stream stream);
+
+// Where the rows of a table are that lies in host memory (embedding/cuda_cache.h). record_bytes 0: it does not.
+struct CachedTable {
+  char* records = nullptr;  // of its cache, on the device
+  char* host = nullptr;     // [rows] records, as the device reaches them; a multiple of record_bytes from `records`
+  char* host_records = nullptr;  // the same memory as the host reaches it
+  uint32_t* slots = nullptr;     // [rows], on the device: the record of the cache that holds a row, or kNoSlot
+  int64_t record_bytes = 0;      // a row, then its state
+  int64_t state_offset = 0;      // of the state in a record, in bytes
+  int64_t row_bytes = 0;
+  int32_t state_floats = 0;
+  int32_t cache = 0;
+};
 
 // Embeddings. Pooling is the sum. `tables` and `features` lie on the device, output_stride counts numbers of T.
 struct EmbeddingLookups {
@@ -126,6 +141,9 @@ struct EmbeddingLookups {
   const int64_t* offsets = nullptr;    // [feature_count * batch + 1]
   const int64_t* ids = nullptr;        // [lookups]
   const float* weights = nullptr;      // [lookups] or null
+  // [table_count], or null: no table lies in host memory. Of those that do, `rows` of the table is
+  // CachedTable::records, and the forward pass takes the places that PlaceLookups makes of ids.
+  const CachedTable* cached = nullptr;
   // Every table is read by one feature, rows are fp32, dims multiples of 4, and rows, state, outputs and gradients lie
   // so that four numbers can be read at once: the kernels need not ask.
   bool plain_rows = false;

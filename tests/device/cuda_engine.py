@@ -2,7 +2,9 @@
 """cuda_engine.py BINARY [CASE...]: the same jobs through `portolan train` on the CPU and on the GPU, compared.
 
 Losses of every step must agree, and in fp32 the parameters at the end; two more runs on the GPU with --deterministic must
-have the same bits and agree too. Needs a binary built with PORTOLAN_CUDA and a GPU.
+have the same bits and agree too. Two more kinds of cases compare bits: RESUMED, a run that ends half way and goes on from
+its checkpoint with one that never stopped; CACHED, runs whose tables lie in host memory, behind caches of several sizes,
+with the run whose tables lie on the device: a lost update would show. Needs a binary built with PORTOLAN_CUDA and a GPU.
 CHECK="compute-sanitizer --tool memcheck --error-exitcode 9" runs the GPU's side under it, once. JOBS: cases at a time, 1
 unless set.
 """
@@ -89,6 +91,41 @@ CASES = {
 }
 
 
+# Go on from a checkpoint with the same bits, some of them with tables in host memory.
+RESUMED = {
+    "resumed_dot_adam_clip": (CASES["dot_adam_clip"], []),
+    "resumed_bf16_cross": (CASES["bf16_cross"], []),
+    "resumed_rows_int8": (CASES["rows_int8"], []),
+    "resumed_cached": (CASES["cross_adagrad"], ["--device-memory", "CACHED"]),
+}
+# Rows that change hands all the time: ids without and with a law, other optimizers, 16-bit rows, mixed dimensions.
+BIG = """
+    - {name: a, rows: 60000, dim: %(dim)s, lookups: 2}
+    - {name: b, rows: 30, dim: %(dim)s, lookups: 1, zipf_exponent: 1.1}
+    - {name: c, rows: 90000, dim: %(dim)s, lookups: 3, zipf_exponent: 1.05}
+"""
+BIG_MIXED = """
+    - {name: a, rows: 60000, dim: 20, lookups: 1.5}
+    - {name: b, rows: 2, dim: 20, lookups: 3}
+    - {name: c, rows: 30000, dim: 130, lookups: 2, zipf_exponent: 1.2}
+    - {name: d, rows: 50, dim: 1, lookups: 1}
+"""
+CACHED = {
+    "cached_adagrad": case(CROSS, tables=BIG, dim=128, batch=1000, steps=12),
+    "cached_sgd_bf16": case(CROSS, tables=BIG, gemm="bf16", dim=64, batch=1000, steps=12, rows="sgd"),
+    "cached_adam_clip": case(DOT, tables=BIG, dim=32, batch=500, steps=12, dense="adam", rows="adam", extra="clip_norm: 0.05\n"),
+    "cached_rowwise": case(CROSS % dict(dim=12), tables=BIG_MIXED, batch=777, steps=12, rows="rowwise_adagrad"),
+    "cached_rowwise_adam_lru": case(CROSS, tables=BIG, dim=16, batch=1000, steps=12, dense="adam", rows="rowwise_adam",
+                                    rate=0.005) | {"policy": "lru"},
+    "cached_rows_int8": case(CROSS, tables=BIG, row="int8", dim=16, batch=1000, steps=12),
+    "cached_short_batch": case(CROSS, tables=BIG, dim=16, batch=1000, data="{type: synthetic, samples: 11500}", steps=12),
+    # For compute-sanitizer.
+    "cached_small": case(CROSS, tables=BIG, dim=32, batch=200, steps=3),
+}
+# Of the bytes of rows and states: caches that hold much, little, and less than a batch needs.
+CACHED_SHARES = (0.4, 0.1, 0.003)
+
+
 def read_safetensors(path):
     data = Path(path).read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
@@ -107,8 +144,8 @@ def run(binary, folder, c, device, *options):
     job.write_text(
         "model:\n  model: m\n  dense_features: 5\n  tables:" + c["tables"] + "  blocks:" + c["blocks"]
         + "recipe: {recipe: r, local_batch: %(batch)d, precision: {gemm: %(gemm)s, activation: %(activation)s, embedding_row: %(row)s},"
-        " embedding: {optimizer: %(rows)s}, execution: {dense_optimizer: %(dense)s}}\ndata: %(data)s\nlearning_rate: %(rate)r\n"
-        "steps: %(steps)d\neval: {samples: 500}\n%(extra)s" % dict(c, activation="bf16" if c["gemm"] == "bf16" else "fp32")
+        " embedding: {optimizer: %(rows)s, host_cache: %(policy)s}, execution: {dense_optimizer: %(dense)s}}\ndata: %(data)s\nlearning_rate: %(rate)r\n"
+        "steps: %(steps)d\neval: {samples: 500, every: %(eval_every)d}\n%(extra)s" % dict({"policy": "lfu", "eval_every": 0}, **c, activation="bf16" if c["gemm"] == "bf16" else "fp32")
     )
     command = [binary, "train", str(job), "--device", device, "--export", str(folder / device), "--json", str(out), *options]
     if device == "cuda":
@@ -116,6 +153,8 @@ def run(binary, folder, c, device, *options):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         return None, done.stdout[-2000:]
+    if "--dry-run" in options:
+        return json.loads(out.read_text()), {}
     return json.loads(out.read_text()), read_safetensors(folder / device)
 
 
@@ -151,11 +190,60 @@ def compare(binary, name):
     return good, f"{name}: {text}"
 
 
+def device_memory(binary, folder, c, share):
+    """--device-memory with which the caches hold about `share` of the bytes of the tables."""
+    whole = run(binary, folder, c, "cuda", "--dry-run")[0]["parts_bytes"]
+    least = run(binary, folder, c, "cuda", "--dry-run", "--device-memory", "1")[0]["needed_bytes"]  # a set in each cache
+    return str(int(least + share * sum(x for name, x in whole.items() if name.startswith("embedding"))))
+
+
+def cached(binary, name):
+    c = dict(CACHED[name], eval_every=5)
+    texts = []
+    with tempfile.TemporaryDirectory() as temporary:
+        whole = None if os.environ.get("CHECK") else run(binary, Path(temporary), c, "cuda", "--deterministic")
+        for share in CACHED_SHARES:
+            options = ["--device-memory", device_memory(binary, Path(temporary), c, share), "--deterministic"]
+            done = run(binary, Path(temporary), c, "cuda", *options)
+            if done[0] is None or (whole and whole[0] is None):
+                return False, f"{name}: {options}: {(done if done[0] is None else whole)[1]}"
+            counts = done[0]["host_cache"]
+            if counts["loaded"] == 0:
+                return False, f"{name}: {options}: nothing was loaded"
+            same = not whole or all(whole[0][k] == done[0][k] for k in ("losses", "eval_loss", "eval_auc")) and whole[1] == done[1]
+            texts.append(f"{counts['slots']} of {counts['rows']} rows: {counts['loaded']} loaded, {counts['written_back']} back, "
+                         f"{counts['bypassed']} bypassed" + ("" if same else ", OTHER BITS"))
+            if not same:
+                return False, f"{name}: " + "; ".join(texts)
+    return True, f"{name}: the same bits; " + "; ".join(texts)
+
+
+def resumed(binary, name):
+    c, options = RESUMED[name]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        options = [device_memory(binary, folder, c, 0.1) if o == "CACHED" else o for o in options] + ["--deterministic"]
+        straight = run(binary, folder, c, "cuda", *options)
+        kept = dict(c, extra=c["extra"] + f"checkpoint: {{folder: {folder}/kept}}\n")
+        half = run(binary, folder, kept, "cuda", "--steps", str(c["steps"] // 2), *options)
+        rest = run(binary, folder, kept, "cuda", *options)
+    for done in (straight, half, rest):
+        if done[0] is None:
+            return False, f"{name}: {done[1]}"
+    same = straight[0]["losses"] == half[0]["losses"] + rest[0]["losses"] and straight[1] == rest[1]
+    same = same and straight[0]["eval_loss"] == rest[0]["eval_loss"] and len(rest[0]["losses"]) == c["steps"] - c["steps"] // 2
+    return same, f"{name}: {'the same bits as without a stop' if same else 'OTHER BITS after a stop'}"
+
+
+def compare_case(binary, name):
+    return (cached if name in CACHED else resumed if name in RESUMED else compare)(binary, name)
+
+
 def main():
     binary, failed = sys.argv[1], 0
-    names = sys.argv[2:] or list(CASES)
+    names = sys.argv[2:] or [*CASES, *RESUMED, *CACHED]
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "1"))) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(compare, binary, name) for name in names]):
+        for future in concurrent.futures.as_completed([pool.submit(compare_case, binary, name) for name in names]):
             good, text = future.result()
             failed += not good
             print("ok" if good else "FAILED", text, flush=True)

@@ -1,6 +1,11 @@
 #include "device/cuda/cuda_device.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdio>
+#include <thread>
+#include <vector>
 
 namespace portolan::device::cuda {
 namespace {
@@ -88,6 +93,40 @@ PinnedMemory::PinnedMemory(int64_t bytes, const char* purpose) : bytes_(bytes) {
 }
 PinnedMemory::~PinnedMemory() {
   if (data_ != nullptr) static_cast<void>(cudaFreeHost(data_));
+}
+
+MappedHostMemory::MappedHostMemory(int64_t bytes, const char* purpose) {
+  constexpr int64_t kHuge = int64_t{2} << 20, kPage = 4096;
+  const int64_t whole = (bytes + kHuge - 1) / kHuge * kHuge;
+  void* data = mmap(nullptr, static_cast<size_t>(whole), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) {
+    throw DeviceFailure(std::string("the system has no memory for ") + purpose + ": " + Gigabytes(bytes) +
+                        " are needed");
+  }
+  data_ = data;
+  bytes_ = whole;
+  static_cast<void>(madvise(data, static_cast<size_t>(whole), MADV_HUGEPAGE));
+  // Pages are made as they are touched, which takes one core most of a second a gigabyte.
+  const int64_t workers = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 16);
+  std::vector<std::thread> threads;
+  for (int64_t w = 0; w < workers; ++w) {
+    threads.emplace_back([=] {
+      auto* const first = static_cast<volatile char*>(data);
+      for (int64_t page = whole / kPage * w / workers; page < whole / kPage * (w + 1) / workers; ++page) {
+        first[page * kPage] = 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CheckRuntime(cudaHostRegister(data, static_cast<size_t>(whole), cudaHostRegisterMapped | cudaHostRegisterPortable),
+               purpose);
+  CheckRuntime(cudaHostGetDevicePointer(&device_, data, 0), purpose);
+}
+MappedHostMemory::~MappedHostMemory() {
+  if (data_ == nullptr) return;
+  if (device_ != nullptr) static_cast<void>(cudaHostUnregister(data_));
+  static_cast<void>(munmap(data_, static_cast<size_t>(bytes_)));
 }
 
 Queue::Queue() { CheckRuntime(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream"); }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "device/stream.h"
@@ -78,6 +79,34 @@ class PinnedMemory {
   int64_t bytes_ = 0;
 };
 
+// Host memory of many gigabytes, zeroed, that kernels read and write over the link. Its pages are touched by all cores.
+class MappedHostMemory {
+ public:
+  MappedHostMemory(int64_t bytes, const char* purpose);
+  ~MappedHostMemory();
+  MappedHostMemory(MappedHostMemory&& other) noexcept { *this = std::move(other); }
+  MappedHostMemory& operator=(MappedHostMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(device_, other.device_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  // As the host and as the device reach it.
+  template <typename T>
+  T* Host() const {
+    return static_cast<T*>(data_);
+  }
+  template <typename T>
+  T* Device() const {
+    return static_cast<T*>(device_);
+  }
+
+ private:
+  void* data_ = nullptr;
+  void* device_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
 // A queue of work.
 class Queue {
  public:
@@ -116,5 +145,15 @@ class Event {
 void CopyToDevice(const Queue& queue, const void* from, int64_t bytes, void* to);
 void CopyToHost(const Queue& queue, const void* from, int64_t bytes, void* to);
 void FillZero(const Queue& queue, void* data, int64_t bytes);
+
+// A copy of the values in device memory.
+template <typename T>
+DeviceMemory UploadedArray(const std::vector<T>& values, const char* purpose) {
+  DeviceMemory memory(static_cast<int64_t>(values.size() * sizeof(T)), purpose);
+  if (values.empty()) return memory;
+  CheckRuntime(cudaMemcpy(memory.As<void>(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+               "a copy to the device");
+  return memory;
+}
 
 }  // namespace portolan::device::cuda

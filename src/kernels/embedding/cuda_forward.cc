@@ -15,11 +15,10 @@ constexpr int64_t kBagsPerBlock = 32;
 
 template <RowFormat kFormat, typename T, int kLanes>
 __device__ void PoolBags(const EmbeddingLookups& bags, const EmbeddingFeature& feature, const EmbeddingTable& table,
-                         int64_t f, int64_t first_bag, int64_t end_bag) {
+                         int64_t f, int64_t first_bag, int64_t end_bag, int64_t row_bytes) {
   constexpr int kStep = kLanes * kLaneColumns;
   const int lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
   const int dim = table.dim;
-  const int64_t row_bytes = RowBytes(kFormat, dim);
   const char* rows = static_cast<const char*>(table.rows);
   T* output = reinterpret_cast<T*>(feature.output);
   const bool rows_aligned = RowsAreAligned(rows, row_bytes, VectorBytes<kFormat, kLaneColumns>());
@@ -33,11 +32,11 @@ __device__ void PoolBags(const EmbeddingLookups& bags, const EmbeddingFeature& f
         int64_t id[kRowsAtOnce];
         Columns<kLaneColumns> row[kRowsAtOnce];
 #pragma unroll
-        for (int k = 0; k < kRowsAtOnce; ++k) id[k] = i + k < end ? __ldg(bags.ids + i + k) : -1;
+        for (int k = 0; k < kRowsAtOnce; ++k) id[k] = i + k < end ? __ldg(bags.ids + i + k) : 0;
 #pragma unroll
         for (int k = 0; k < kRowsAtOnce; ++k) {
           row[k] = {};
-          if (id[k] >= 0) {
+          if (i + k < end) {
             row[k] = LoadColumns<kFormat, kLaneColumns>(rows + id[k] * row_bytes, column, dim, rows_aligned);
           }
         }
@@ -61,12 +60,18 @@ __device__ void PoolBags(const EmbeddingLookups& bags, const EmbeddingFeature& f
   }
 }
 
+// Bytes from one row of a table to the next; in a record the row is followed by its state.
+__device__ __forceinline__ int64_t RowStride(const EmbeddingLookups& bags, int32_t table, int64_t row_bytes) {
+  if (bags.cached == nullptr || bags.cached[table].record_bytes == 0) return row_bytes;
+  return bags.cached[table].record_bytes;
+}
+
 // The sum of `count` rows of fp32, four columns of each.
 template <int kCount>
-__device__ __forceinline__ void AddRows(const float* rows, const int64_t* ids, int dim, Numbers<4>* sum) {
+__device__ __forceinline__ void AddRows(const float* rows, const int64_t* ids, int64_t stride, Numbers<4>* sum) {
   Numbers<4> row[kCount];
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) row[k] = LoadNumbers<4>(rows + __ldg(ids + k) * dim);
+  for (int k = 0; k < kCount; ++k) row[k] = LoadNumbers<4>(rows + __ldg(ids + k) * stride);
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
     for (int c = 0; c < 4; ++c) sum->value[c] += row[k].value[c];
@@ -82,6 +87,7 @@ __global__ void __launch_bounds__(kThreads) PoolPlain(EmbeddingLookups bags, int
   const EmbeddingTable table = bags.tables[feature.table];
   const int dim = table.dim, column = threadIdx.x % kLanes * kLaneColumns;
   if (column >= dim) return;
+  const int64_t stride = RowStride(bags, feature.table, int64_t{4} * dim) / 4;
   const float* rows = static_cast<const float*>(table.rows) + column;
   T* output = reinterpret_cast<T*>(feature.output) + column;
   const int64_t* offsets = bags.offsets + f * bags.batch;
@@ -89,15 +95,15 @@ __global__ void __launch_bounds__(kThreads) PoolPlain(EmbeddingLookups bags, int
     const int64_t* ids = bags.ids + __ldg(offsets + b);
     auto left = static_cast<int>(__ldg(offsets + b + 1) - __ldg(offsets + b));
     Numbers<4> sum = {};
-    for (; left >= 8; left -= 8, ids += 8) AddRows<8>(rows, ids, dim, &sum);
+    for (; left >= 8; left -= 8, ids += 8) AddRows<8>(rows, ids, stride, &sum);
     if (left >= 4) {
-      AddRows<4>(rows, ids, dim, &sum);
+      AddRows<4>(rows, ids, stride, &sum);
       left -= 4;
       ids += 4;
     }
-    if (left == 3) AddRows<3>(rows, ids, dim, &sum);
-    if (left == 2) AddRows<2>(rows, ids, dim, &sum);
-    if (left == 1) AddRows<1>(rows, ids, dim, &sum);
+    if (left == 3) AddRows<3>(rows, ids, stride, &sum);
+    if (left == 2) AddRows<2>(rows, ids, stride, &sum);
+    if (left == 1) AddRows<1>(rows, ids, stride, &sum);
     StoreNumbers(sum, output + b * feature.output_stride);
   }
 }
@@ -108,21 +114,22 @@ __global__ void __launch_bounds__(kThreads) Pool(EmbeddingLookups bags, int64_t 
   const int64_t end = first + kBagsPerBlock < bags.batch ? first + kBagsPerBlock : bags.batch;
   const EmbeddingFeature feature = bags.features[f];
   const EmbeddingTable table = bags.tables[feature.table];
+  const int64_t stride = RowStride(bags, feature.table, RowBytes(table.format, table.dim));
   switch (table.format) {
     case RowFormat::kFp32:
-      return PoolBags<RowFormat::kFp32, T, kLanes>(bags, feature, table, f, first, end);
+      return PoolBags<RowFormat::kFp32, T, kLanes>(bags, feature, table, f, first, end, stride);
     case RowFormat::kFp16:
-      return PoolBags<RowFormat::kFp16, T, kLanes>(bags, feature, table, f, first, end);
+      return PoolBags<RowFormat::kFp16, T, kLanes>(bags, feature, table, f, first, end, stride);
     case RowFormat::kBf16:
-      return PoolBags<RowFormat::kBf16, T, kLanes>(bags, feature, table, f, first, end);
+      return PoolBags<RowFormat::kBf16, T, kLanes>(bags, feature, table, f, first, end, stride);
     case RowFormat::kInt8:
-      return PoolBags<RowFormat::kInt8, T, kLanes>(bags, feature, table, f, first, end);
+      return PoolBags<RowFormat::kInt8, T, kLanes>(bags, feature, table, f, first, end, stride);
   }
 }
 
 // Uniform in +-1 / sqrt(rows), as in engine/network.cc. A block takes a row at a time, by one wave.
-__global__ void __launch_bounds__(256) FillRows(uint64_t seed, uint64_t first_key, EmbeddingTable table, float bound) {
-  const int64_t row_bytes = RowBytes(table.format, table.dim);
+__global__ void __launch_bounds__(256)
+    FillRows(uint64_t seed, uint64_t first_key, EmbeddingTable table, int64_t row_bytes, float bound) {
   for (int64_t r = blockIdx.x * int64_t{8} + threadIdx.x / 32; r < table.row_count; r += gridDim.x * int64_t{8}) {
     const uint32_t key = RowKey(seed, first_key + static_cast<uint64_t>(r));
     char* row = static_cast<char*>(table.rows) + r * row_bytes;
@@ -190,12 +197,13 @@ void EmbeddingForward(const EmbeddingLookups& lookups, device::Stream stream) {
 template void EmbeddingForward<float>(const EmbeddingLookups&, device::Stream);
 template void EmbeddingForward<Bf16>(const EmbeddingLookups&, device::Stream);
 
-void InitialRows(uint64_t seed, uint64_t table_index, const EmbeddingTable& table, device::Stream stream) {
+void InitialRows(uint64_t seed, uint64_t table_index, const EmbeddingTable& table, int64_t row_stride_bytes,
+                 device::Stream stream) {
   if (table.row_count <= 0) return;
   const auto bound = static_cast<float>(1 / std::sqrt(static_cast<double>(table.row_count)));
   const int64_t blocks = DivideUp(table.row_count, 8);
-  FillRows<<<static_cast<unsigned>(blocks < 65536 ? blocks : 65536), 256, 0, Native(stream)>>>(seed, table_index << 40,
-                                                                                               table, bound);
+  FillRows<<<static_cast<unsigned>(blocks < 65536 ? blocks : 65536), 256, 0, Native(stream)>>>(
+      seed, table_index << 40, table, row_stride_bytes, bound);
   CheckLaunch("initial rows");
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda_rows.h"
+#include "kernels/embedding/cuda_cache.h"
 #include "kernels/embedding/cuda_chunks.h"
 #include "kernels/embedding/gpu_update.h"
 
@@ -246,6 +247,16 @@ struct TakeSquare {
   __device__ __forceinline__ TakeSquare Scaled(float) const { return *this; }
 };
 
+// Where rows of the table lie in records: so that rows and state of this one are found at its number as everywhere.
+__device__ __forceinline__ void FindRecord(const CachedTable& cached, RowPlace* place) {
+  if (cached.record_bytes == 0) return;
+  const uint32_t slot = cached.slots[place->row];
+  char* record = slot == kNoSlot ? cached.host + place->row * cached.record_bytes
+                                 : cached.records + static_cast<int64_t>(slot) * cached.record_bytes;
+  place->table.rows = record - place->row * cached.row_bytes;
+  place->table.state = reinterpret_cast<float*>(record + cached.state_offset) - place->row * cached.state_floats;
+}
+
 // Bit i: entry i of the chunk is the first of its row. Every lane of the wave takes part.
 template <int kEntries, int kLanes>
 __device__ __forceinline__ uint64_t FirstEntries(const ChunkWork& work, int64_t begin, int64_t end) {
@@ -290,6 +301,7 @@ __global__ void __launch_bounds__(kUpdateThreads) TakeChunks(const ChunkWork wor
     place.table_index = work.bags.features[feature].table;
     place.table = work.bags.tables[place.table_index];
     place.row = static_cast<int64_t>(row) - work.bags.first_row[place.table_index];
+    if (work.bags.cached != nullptr) FindRecord(work.bags.cached[place.table_index], &place);
     const bool from_before = first == begin && begin > 0 && row_of(begin - 1) == row;
     const bool goes_on = last == end && end < work.level.count && row_of(end) == row;
     if (!from_before && !goes_on) {
