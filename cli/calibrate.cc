@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "loop.h"
 #include "loop/calibration.h"
+#include "loop_cuda.h"
 
 namespace portolan {
 namespace {
@@ -69,11 +70,12 @@ nlohmann::ordered_json Document(const Calibration& c) {
   return document;
 }
 
-Result<int> RunCalibrate(const std::string& out, const GlobalOptions& global) {
+Result<int> RunCalibrate(const std::string& out, const std::string& device, const GlobalOptions& global) {
   const std::string folder = out.empty() ? UserDataDirectory() : out;
   if (folder.empty()) {
     return MakeError(ErrorCode::kUsage, "neither XDG_CONFIG_HOME nor HOME names a folder: give one with --out");
   }
+  if (device == "cuda") return RunCalibrateCuda(folder, global);
   ProgressBar bar;
   const Calibration calibration =
       MeasureMachine([&](const std::string& part, double done) { bar.Update(done, "measuring " + part); });
@@ -87,16 +89,19 @@ Result<int> RunCalibrate(const std::string& out, const GlobalOptions& global) {
 }  // namespace
 
 void AddCalibrateCommand(CLI::App& app, const GlobalOptions& global, int* exit_code) {
-  auto out = std::make_shared<std::string>();
+  auto out = std::make_shared<std::string>(), device = std::make_shared<std::string>("cpu");
   CLI::App* command = app.add_subcommand("calibrate", "Measure this machine, write its accelerator file");
   command
       ->add_option("--out", *out,
                    HelpText("Folder to write to, in place of the user's own ($XDG_CONFIG_HOME/portolan or "
                             "~/.config/portolan); usable as --data-dir"))
       ->type_name("DIR");
+  command->add_option("--device", *device, HelpText("What to measure: cpu, or cuda for one NVIDIA GPU"))
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   command->footer("Run it on an idle machine: it takes half a minute. docs/calibrate.md");
-  command->callback([out, &global, exit_code] {
-    const Result<int> result = RunCalibrate(*out, global);
+  command->callback([out, device, &global, exit_code] {
+    const Result<int> result = RunCalibrate(*out, *device, global);
     *exit_code = result ? *result : ReportError(result.error());
   });
 }

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "loop.h"
+#include "loop_cuda.h"
 #include "plan/validate.h"
 
 namespace portolan {
@@ -163,6 +164,10 @@ Result<int> RunOptimize(const OptimizeCommand& command, const GlobalOptions& glo
   };
   PORTOLAN_ASSIGN_OR_RETURN(Job job, LoadJob(command.job, find));
   if (command.steps) job.steps = *command.steps;
+  if (job.device == JobDevice::kCuda) {
+    const std::string folder = command.calibration.empty() ? UserDataDirectory() : command.calibration;
+    return RunOptimizeCuda(job, {folder, command.rounds, command.recalibrate}, global);
+  }
   PORTOLAN_RETURN_IF_ERROR(CheckOptimizable(job));
   ProgressBar bar;
   PORTOLAN_ASSIGN_OR_RETURN(const Calibration calibration, FindCalibration(command, &bar));

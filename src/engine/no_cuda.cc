@@ -1,3 +1,4 @@
+#include "engine/cuda_measure.h"
 #include "engine/cuda_network.h"
 
 // In place of cuda_*.cc in a binary without CUDA.
@@ -29,6 +30,10 @@ Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan /*plan*/, 
 std::unique_ptr<Reader> MakeCudaReader(std::unique_ptr<Reader> reader, const BatchSchema& /*schema*/) { return reader; }
 Result<StepProfile> ProfileCudaStep(TrainableNetwork* /*network*/, Reader* /*reader*/,
                                     const UpdateSettings& /*settings*/, int /*steps*/) {
+  return NotBuilt();
+}
+Result<CudaKernelTimes> MeasureCudaKernels(
+    const std::function<void(const std::string& part, double done)>& /*progress*/) {
   return NotBuilt();
 }
 std::string DeviceFailureText(const std::exception& /*error*/) { return {}; }

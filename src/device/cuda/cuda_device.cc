@@ -66,6 +66,7 @@ Result<DeviceFacts> OpenDevice() {
   facts.driver = std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
   facts.total_bytes = static_cast<int64_t>(total_bytes);
   facts.free_bytes = static_cast<int64_t>(free_bytes);
+  facts.l2_bytes = properties.l2CacheSize;
   facts.multiprocessors = properties.multiProcessorCount;
   return facts;
 }

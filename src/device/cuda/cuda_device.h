@@ -26,7 +26,7 @@ void CheckRuntime(cudaError_t error, const char* what);
 
 struct DeviceFacts {
   std::string name, driver;
-  int64_t total_bytes = 0, free_bytes = 0;
+  int64_t total_bytes = 0, free_bytes = 0, l2_bytes = 0;
   int multiprocessors = 0;
 };
 // Makes device 0 the current one. Errors: no driver, no device, an architecture that this binary holds no code for.
