@@ -14,6 +14,7 @@ import datetime
 import json
 import math
 import os
+import re
 import statistics
 import struct
 import subprocess
@@ -311,8 +312,9 @@ def profile(args, folder, rows, zipf):
     job = folder / "profile.yaml"
     job.write_text(job_text(folder, args, "bf16", args.profile_optimizer, 6))
     text = subprocess.run([args.binary, "train", str(job), "--profile"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    table = text[text.index("operation, one at a time") :].splitlines()[1:]
-    operations = {line[:28].strip(): dict(zip(("calls", "ms"), map(float, line[28:].split()[:2]))) for line in table}
+    table = text[text.index("operation, one at a time") :]
+    operations = {name.strip(): {"calls": float(calls), "ms": float(ms)} for name, calls, ms in re.findall(r"^(.{28}) +(\d+) +(\d+\.\d+)", table, re.M)}
+    print(table, flush=True)
     lookups, pooled = sum(LOOKUPS) * args.batch, len(LOOKUPS) * args.batch * DIM * 2
     forward = unique * DIM * 4 + lookups * 8 + len(LOOKUPS) * args.batch * 8 + pooled
     backward = unique * DIM * 4 * (4 if args.profile_optimizer == "adagrad" else 2) + lookups * 8 + pooled
@@ -320,7 +322,7 @@ def profile(args, folder, rows, zipf):
     uncached = forward + (lookups - unique) * DIM * 4
     shares = {name: bytes_ / (operations[name]["ms"] * 1e-3) / rate for name, bytes_ in (("embedding forward", forward), ("embedding backward", backward))}
     shares["embedding forward, every lookup"] = uncached / (operations["embedding forward"]["ms"] * 1e-3) / rate
-    return {"zipf": zipf, "rows": sum(rows), "batch": args.batch, "optimizer": args.profile_optimizer, "distinct_rows": unique, "copy_bytes_per_s": rate, "share_of_copy_bandwidth": shares, "operations": operations}
+    return {"zipf": zipf, "rows": sum(rows), "batch": args.batch, "optimizer": args.profile_optimizer, "distinct_rows": unique, "copy_bytes_per_s": rate, "share_of_copy_bandwidth": shares, "operations": operations, "summary": table.splitlines()[-2:]}
 
 
 def card():

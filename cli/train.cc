@@ -55,6 +55,7 @@ void Print(const StepReport& report, int64_t steps) {
 }
 
 // Operations of one name together, in the order of their first.
+// "roof": the time of what it cannot do without at the copy's and the product's rates, and its share of the time taken.
 void PrintProfile(const StepProfile& profile) {
   const std::vector<OperationTime>& operations = profile.operations;
   std::vector<OperationTime> sums;
@@ -73,15 +74,25 @@ void PrintProfile(const StepProfile& profile) {
     ++counts[i];
     total += operation.seconds;
   }
-  fmt::print("{:<28} {:>6} {:>9} {:>7} {:>8} {:>9}\n", "operation, one at a time", "calls", "ms", "share", "GB/s",
-             "TFLOP/s");
+  fmt::print("{:<28} {:>6} {:>9} {:>7} {:>8} {:>9} {:>6}\n", "operation, one at a time", "calls", "ms", "share", "GB/s",
+             "TFLOP/s", "roof");
   for (size_t i = 0; i < sums.size(); ++i) {
     const OperationTime& sum = sums[i];
-    fmt::print("{:<28} {:>6} {:>9.3f} {:>5.1f} % {:>8.0f} {:>9.1f}\n", sum.name, counts[i], sum.seconds * 1e3,
-               100 * sum.seconds / total, sum.bytes / sum.seconds * 1e-9, sum.flops / sum.seconds * 1e-12);
+    double roof = 0;
+    if (profile.copy_bytes_per_s > 0) roof = sum.bytes / profile.copy_bytes_per_s;
+    if (profile.product_flops_per_s > 0) roof = std::max(roof, sum.flops / profile.product_flops_per_s);
+    fmt::print("{:<28} {:>6} {:>9.3f} {:>5.1f} % {:>8.0f} {:>9.1f} {:>4.0f} %\n", sum.name, counts[i],
+               sum.seconds * 1e3, 100 * sum.seconds / total, sum.bytes / sum.seconds * 1e-9,
+               sum.flops / sum.seconds * 1e-12, 100 * roof / sum.seconds);
   }
   fmt::print("{:<28} {:>6} {:>9.3f}\n", "all", operations.size(), total * 1e3);
   fmt::print("{:<28} {:>6} {:>9.3f}\n", "a step on the device", 1, profile.step_seconds * 1e3);
+  fmt::print("roof: {:.2f} TB/s of a copy, {:.0f} TFLOP/s of a product of 8,192^3\n", profile.copy_bytes_per_s * 1e-12,
+             profile.product_flops_per_s * 1e-12);
+  if (profile.products_best_s > 0) {
+    fmt::print("kernels taken for {} products: {:.1f} % of the speed of the fastest of {} that the library lists\n",
+               profile.products, 100 * profile.products_best_s / profile.products_taken_s, profile.product_kernels);
+  }
 }
 
 double FoundShare(const HostCacheCounts& cache) {

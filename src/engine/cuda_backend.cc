@@ -203,6 +203,40 @@ Result<std::unique_ptr<TrainableNetwork>> MakeCudaNetwork(NetworkPlan plan, cons
   return std::make_unique<CudaNetwork<float>>(std::move(plan), math, tables, policy, seed, repeats);
 }
 
+namespace {
+
+// Where the device has no memory for them they stay 0.
+void MeasureCeilings(ProductMath math, StepProfile* profile) {
+  const device::cuda::Queue queue;
+  device::cuda::Event begin(device::cuda::Event::Timing::kTimed), end(device::cuda::Event::Timing::kTimed);
+  constexpr int64_t kCopied = int64_t{1} << 30, kEdge = 8192;
+  try {
+    const DeviceMemory from(kCopied, "a copy"), to(kCopied, "a copy");
+    device::cuda::FillZero(queue, from.As<void>(), kCopied);
+    for (int run = 0; run < 4; ++run) {
+      begin.Record(queue);
+      device::cuda::CheckRuntime(
+          cudaMemcpyAsync(to.As<void>(), from.As<void>(), kCopied, cudaMemcpyDeviceToDevice, queue.native()), "a copy");
+      end.Record(queue);
+      end.Wait();
+      profile->copy_bytes_per_s =
+          std::max(profile->copy_bytes_per_s, 2e3 * static_cast<double>(kCopied) / end.MillisecondsSince(begin));
+    }
+    kernels::cuda::CudaGemm gemm(kernels::cuda::CudaGemm::Choice::kMeasured);
+    kernels::cuda::CudaProduct product;
+    product.m = product.n = product.k = product.lda = product.ldb = product.ldd = kEdge;
+    product.b_transposed = kernels::Transpose::kYes;
+    product.math = math;
+    product.fp32_out = math != ProductMath::kBf16;
+    gemm.Prepare(product);
+    const double seconds = gemm.TimingOf(product).taken_s;
+    if (seconds > 0) profile->product_flops_per_s = 2.0 * kEdge * kEdge * kEdge / seconds;
+  } catch (const device::cuda::DeviceFailure&) {
+  }
+}
+
+}  // namespace
+
 Result<StepProfile> ProfileCudaStep(TrainableNetwork* network, Reader* reader, const UpdateSettings& settings,
                                     int steps) {
   std::vector<float> logits(static_cast<size_t>(network->plan().options.batch));
@@ -230,6 +264,12 @@ Result<StepProfile> ProfileCudaStep(TrainableNetwork* network, Reader* reader, c
     PORTOLAN_RETURN_IF_ERROR(run(Profile::kSteps, &whole));
     PORTOLAN_RETURN_IF_ERROR(run(Profile::kOperations, &sum.operations));
     sum.step_seconds = whole.front().seconds;
+    const kernels::cuda::CudaGemm::WholeList list = own->products()->CompareWithWholeList();
+    sum.products_taken_s = list.taken_s;
+    sum.products_best_s = list.best_s;
+    sum.products = list.products;
+    sum.product_kernels = list.kernels;
+    MeasureCeilings(own->math(), &sum);
     return sum;
   };
   if (auto* narrow = dynamic_cast<CudaNetwork<Bf16>*>(network)) return profile(narrow);

@@ -74,7 +74,7 @@ class Measurer {
   }
 
   void Products() {
-    const std::vector<double> batches = {1024, 8192, 65536}, widths = {32, 64, 128, 256, 512, 1024, 2048};
+    const std::vector<double> batches = {1024, 4096, 16384, 65536}, widths = {32, 64, 128, 256, 512, 1024, 2048};
     using kernels::Transpose;
     using kernels::cuda::ProductMath;
     double done = 0;
@@ -115,7 +115,7 @@ class Measurer {
   template <typename T>
   void Elementwise(const std::string& type) {
     progress_("elementwise kernels", 0.45);
-    const std::vector<double> batches = {1024, 8192, 65536}, widths = {16, 128, 1024, 4096};
+    const std::vector<double> batches = {1024, 4096, 16384, 65536}, widths = {16, 128, 1024, 4096};
     constexpr int64_t kMost = int64_t{65536} * 4096;
     DeviceMemory tensors[5];
     for (DeviceMemory& tensor : tensors) {
@@ -237,24 +237,20 @@ class Measurer {
     return control_.As<kernels::cuda::StepControl>();
   }
 
-  // Lookups of one table: `repeats` of each row that is looked up, rows far apart and in no order.
+  // Lookups of one table in bags of `bag`: `repeats` of each row that is looked up, rows far apart and in no order.
   template <typename T>
   void Embeddings(const std::string& type, double done) {
     progress_("embeddings", done);
-    const std::vector<double> counts = {16384, 262144, 2097152}, dims = {16, 64, 128};
-    constexpr int64_t kMostLookups = 2097152, kBag = 4, kMostDim = 128, kWarmBytes = int64_t{12} << 20;
+    const std::vector<double> counts = {16384, 262144, 2097152}, dims = {16, 64, 128}, bags = {1, 8, 64};
+    constexpr int64_t kMostLookups = 2097152, kMostDim = 128, kWarmBytes = int64_t{12} << 20;
     constexpr int64_t kTableBytes = int64_t{4} << 30;
     const DeviceMemory rows(kTableBytes, "rows"), state(2 * kTableBytes, "state"),
-        pooled(kMostLookups / kBag * kMostDim * static_cast<int64_t>(sizeof(T)), "pooled rows"),
-        ids(8 * kMostLookups, "ids"), offsets(8 * (kMostLookups / kBag + 1), "offsets"),
+        pooled(kMostLookups * kMostDim * static_cast<int64_t>(sizeof(T)), "pooled rows"), ids(8 * kMostLookups, "ids"),
+        offsets(8 * (kMostLookups + 1), "offsets"),
         space(kernels::cuda::EmbeddingWorkspaceBytes(kMostLookups, kMostDim), "sort");
     for (const DeviceMemory* memory : {&rows, &state, &pooled}) {
       device::cuda::FillZero(queue_, memory->As<void>(), memory->bytes());
     }
-    std::vector<int64_t> host_offsets(kMostLookups / kBag + 1);
-    for (size_t i = 0; i < host_offsets.size(); ++i) host_offsets[i] = static_cast<int64_t>(i) * kBag;
-    device::cuda::CopyToDevice(queue_, host_offsets.data(), static_cast<int64_t>(8 * host_offsets.size()),
-                               offsets.As<void>());
     const auto* control = Control();
     const auto scramble = [](uint64_t x) {
       x = (x ^ (x >> 31)) * 0x7fb5d329728ea185ull;
@@ -262,7 +258,7 @@ class Measurer {
       return x ^ (x >> 33);
     };
     const auto lookups_of = [&](int64_t count, int64_t dim, kernels::RowFormat format, int64_t table_rows,
-                                int64_t repeats) {
+                                int64_t repeats, int64_t bag) {
       std::vector<int64_t> host_ids(static_cast<size_t>(count));
       const uint64_t distinct = static_cast<uint64_t>(std::max<int64_t>(1, count / repeats));
       for (size_t i = 0; i < host_ids.size(); ++i) {
@@ -270,6 +266,10 @@ class Measurer {
         host_ids[i] = static_cast<int64_t>(scramble(pick + 77) % static_cast<uint64_t>(table_rows));
       }
       device::cuda::CopyToDevice(queue_, host_ids.data(), 8 * count, ids.As<void>());
+      std::vector<int64_t> host_offsets(static_cast<size_t>(count / bag + 1));
+      for (size_t i = 0; i < host_offsets.size(); ++i) host_offsets[i] = static_cast<int64_t>(i) * bag;
+      device::cuda::CopyToDevice(queue_, host_offsets.data(), static_cast<int64_t>(8 * host_offsets.size()),
+                                 offsets.As<void>());
       const kernels::EmbeddingTable table = {rows.As<void>(), state.As<float>(), table_rows, static_cast<int32_t>(dim),
                                              format};
       const kernels::EmbeddingFeature feature = {0, kernels::BagPooling::kSum, pooled.As<float>(), dim};
@@ -283,7 +283,7 @@ class Measurer {
       lookups.features = features_.As<kernels::EmbeddingFeature>();
       lookups.table_count = lookups.feature_count = 1;
       lookups.max_dim = static_cast<int32_t>(dim);
-      lookups.batch = count / kBag;
+      lookups.batch = count / bag;
       lookups.lookups = count;
       lookups.row_count = table_rows;
       lookups.first_row = first_rows_.As<int64_t>();
@@ -303,19 +303,20 @@ class Measurer {
                                                                {"rowwise_adam", RowOptimizer::kRowwiseAdam}};
     for (const auto& [format_name, format] : formats) {
       for (const bool warm : {true, false}) {
-        Grid(fmt::format("embedding_forward.{}.{}.{}", format_name, type, warm ? "warm" : "cold"), {counts, dims},
+        Grid(fmt::format("embedding_forward.{}.{}.{}", format_name, type, warm ? "warm" : "cold"), {counts, dims, bags},
              [&, format = format](const std::vector<int64_t>& e) {
                const int64_t bytes = kernels::RowBytes(format, e[1]);
-               const auto lookups = lookups_of(e[0], e[1], format, (warm ? kWarmBytes : kTableBytes) / bytes, 1);
+               const auto lookups = lookups_of(e[0], e[1], format, (warm ? kWarmBytes : kTableBytes) / bytes, 1, e[2]);
                return Seconds([&] { kernels::cuda::EmbeddingForward<T>(lookups, queue_.stream()); });
              });
       }
       for (const auto& [optimizer_name, optimizer] : optimizers) {
-        Grid(fmt::format("embedding_backward.{}.{}.{}", optimizer_name, format_name, type), {counts, dims, {1, 4, 32}},
+        Grid(fmt::format("embedding_backward.{}.{}.{}", optimizer_name, format_name, type),
+             {counts, dims, {1, 4, 32, 512}},
              [&, format = format, optimizer = optimizer](const std::vector<int64_t>& e) {
                const auto lookups =
                    lookups_of(e[0], e[1], format,
-                              kTableBytes / std::max<int64_t>(kernels::RowBytes(format, e[1]), 4 * e[1]), e[2]);
+                              kTableBytes / std::max<int64_t>(kernels::RowBytes(format, e[1]), 4 * e[1]), e[2], 4);
                const auto sorted = kernels::cuda::SortByRow(lookups, space.As<void>(), space.bytes(), queue_.stream());
                kernels::RowUpdate update;
                update.optimizer = optimizer;
@@ -326,8 +327,8 @@ class Measurer {
       }
     }
     if constexpr (std::is_same_v<T, float>) {
-      Grid("sort", {counts}, [&](const std::vector<int64_t>& e) {
-        const auto lookups = lookups_of(e[0], 16, RowFormat::kFp32, int64_t{1} << 25, 1);
+      Grid("sort", {counts, bags}, [&](const std::vector<int64_t>& e) {
+        const auto lookups = lookups_of(e[0], 16, RowFormat::kFp32, int64_t{1} << 25, 1, e[1]);
         return Seconds([&] { kernels::cuda::SortByRow(lookups, space.As<void>(), space.bytes(), queue_.stream()); });
       });
     }

@@ -23,9 +23,9 @@ struct CudaKernelTimes {
   //   list activation_forward.<t>, activation_backward.<t>, cross_forward.<t>, cross_backward.<t>, copy.<t>,
   //   norm_forward.<t>, norm_backward.<t>, logits_forward.<t>, logits_backward.<t>, input.<t>   [rows, width]
   //   dot_forward.<t>, dot_backward.<t>  [rows, vectors, dim]
-  //   loss [rows], sort [lookups], dense_optimizer.<kind>.<t> [parameters]
-  //   embedding_forward.<row format>.<t>.<warm|cold>  [lookups, dim]: rows in the L2 cache; each row once, of gigabytes
-  //   embedding_backward.<optimizer>.<row format>.<t>  [lookups, dim, lookups a row]
+  //   loss [rows], sort [lookups, lookups a bag], dense_optimizer.<kind>.<t> [parameters]
+  //   embedding_forward.<row format>.<t>.<warm|cold>  [lookups, dim, lookups a bag]: rows in the L2 cache; each row
+  //   once, of gigabytes embedding_backward.<optimizer>.<row format>.<t>  [lookups, dim, lookups a row]
   std::vector<CudaKernelGrid> grids;
 };
 // Runs the engine's kernels on GPU 0; about half a minute. `progress` is told the part and its share done.

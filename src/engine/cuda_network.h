@@ -57,7 +57,13 @@ std::unique_ptr<Reader> MakeCudaReader(std::unique_ptr<Reader> reader, const Bat
 
 struct StepProfile {
   std::vector<OperationTime> operations;  // one by one, nothing overlapped
-  double step_seconds = 0;                // on the device from the first operation to the last, overlapped as trained
+  // What the device reaches: a copy of a gigabyte (read and written), and a product of 8,192^3 in the network's own
+  // math.
+  double copy_bytes_per_s = 0, product_flops_per_s = 0;
+  // Products of the step: the kernels taken, and the fastest of up to 64 of the library's list for each.
+  double products_taken_s = 0, products_best_s = 0;
+  int products = 0, product_kernels = 0;
+  double step_seconds = 0;  // on the device from the first operation to the last, overlapped as trained
 };
 // Both averaged over `steps` steps of the reader's data, which train the network on.
 Result<StepProfile> ProfileCudaStep(TrainableNetwork* network, Reader* reader, const UpdateSettings& settings,

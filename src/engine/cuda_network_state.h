@@ -53,6 +53,8 @@ class CudaNetwork : public TrainableNetwork {
   // or nothing is timed.
   enum class Profile { kOff, kOperations, kSteps };
   void SetProfile(Profile profile);
+  kernels::cuda::CudaGemm* products() { return &gemm_; }
+  kernels::cuda::ProductMath math() const { return math_; }
   // The operations of the steps since then, in order, and the number of steps forgotten.
   std::vector<OperationTime> TakeProfile();
 
@@ -108,6 +110,9 @@ class CudaNetwork : public TrainableNetwork {
   // cuda_layers.cc
   void Forward(const Io& io);
   void Backward(const Io& io);
+  enum class Side { kValue, kGradient };
+  int64_t PaddedWidth(int value, int64_t width, Side side) const;
+  int64_t PadInput(const Io& io, int64_t width);
   void ForwardLinear(const LinearSpec& spec, const Io& io);
   void BackwardLinear(const LinearSpec& spec, const Io& io);
   void ActivationGradient(const LinearSpec& spec, const Io& io);  // in dy, and the bias gradient

@@ -191,8 +191,8 @@ void CudaNetwork<T>::FuseReluGradients() {
       return SecondsOf(InputGradientProduct(io.rows, upper->in, upper->out, io.dy, stride, io.dx[0], 0, epilogue));
     };
     const auto forward = [&](kernels::cuda::Epilogue epilogue) {
-      return SecondsOf(
-          ForwardProduct(io.rows, lower->in, lower->out, io_below.x[0], stride_below, io_below.y, epilogue));
+      const int64_t in = std::min(PaddedWidth(plan_.layers[below].inputs[0], lower->in, Side::kValue), stride_below);
+      return SecondsOf(ForwardProduct(io.rows, in, lower->out, io_below.x[0], stride_below, io_below.y, epilogue));
     };
     const double fused =
         gradient(kernels::cuda::Epilogue::kReluGradient) + forward(kernels::cuda::Epilogue::kBiasReluMask);

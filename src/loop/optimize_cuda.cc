@@ -7,7 +7,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "engine/data/prefetch_reader.h"
 #include "engine/trainer.h"
 #include "loop/turns.h"
 
@@ -28,8 +27,7 @@ Result<std::unique_ptr<TimedCudaNetwork>> TimedCudaNetwork::Make(const Job& job,
   const BatchSchema schema = plan.Schema(job.model);
   PORTOLAN_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader,
                             MakeReader(job.data, schema, DataSplit::kTrain, job.eval_samples));
-  constexpr int64_t kAhead = 2;
-  timed->reader_ = std::make_unique<PrefetchReader>(MakeCudaReader(std::move(reader), schema), kAhead);
+  timed->reader_ = MakeCudaReader(std::move(reader), schema);
   timed->logits_.resize(static_cast<size_t>(options.network.batch));
   PORTOLAN_ASSIGN_OR_RETURN(timed->network_, MakeCudaNetwork(std::move(plan), options, job.seed, job.repeats));
   return timed;
@@ -37,14 +35,16 @@ Result<std::unique_ptr<TimedCudaNetwork>> TimedCudaNetwork::Make(const Job& job,
 
 Status TimedCudaNetwork::Round(int64_t steps) {
   double loss = 0;
-  Batch batch;
-  const double begin = Now();
-  for (int64_t step = 0; step < steps; ++step) {
+  std::vector<Batch> batches(static_cast<size_t>(steps));
+  for (Batch& batch : batches) {
     PORTOLAN_ASSIGN_OR_RETURN(const ReadOutcome outcome, reader_->Next(network_->plan().options.batch, &batch));
     if (outcome == ReadOutcome::kEnd || batch.size < network_->plan().options.batch) {
       return MakeError(ErrorCode::kInvalidValue,
                        fmt::format("data: it ends within step {}: lower steps or rounds", step_ + 1));
     }
+  }
+  const double begin = Now();
+  for (const Batch& batch : batches) {
     const StepResult result = network_->TrainStep(batch, SettingsAtStep(job_, ++step_), logits_.data(), {});
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
       return MakeError(ErrorCode::kInvalidValue,

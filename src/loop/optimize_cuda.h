@@ -26,7 +26,8 @@ Result<CudaCalibration> CudaCalibrationOfThisMachine(const std::string& folder,
 class TimedCudaNetwork {
  public:
   static Result<std::unique_ptr<TimedCudaNetwork>> Make(const Job& job, const Recipe& recipe);
-  // Trains on `steps` batches of a reader of its own, and keeps the mean time of a step. Error: the loss is not finite.
+  // Reads `steps` batches into device memory, trains on them and keeps the mean time of a step. Error: the loss is not
+  // finite.
   Status Round(int64_t steps);
   double StepSeconds() const;  // median of the rounds but the first, which warms up
   double Spread() const;       // (slowest - fastest) / median

@@ -110,6 +110,8 @@ class Pricer {
   double Elementwise(const std::string& name, const char* kernel, int64_t width, double share = 1) {
     return Add(name, kernel + type_, {batch_, static_cast<double>(std::max<int64_t>(width, 1))}, share);
   }
+  // Inputs are read up to a multiple of eight numbers.
+  static int64_t Padded(int64_t width) { return (width + 7) / 8 * 8; }
   bool IsHead(const NetworkLayer& layer) const { return &layer == &plan_.layers.back(); }
   bool Wanted(const NetworkLayer& layer, size_t input) const {
     return plan_.values[static_cast<size_t>(layer.inputs[input])].gradient >= 0 || layer.added[input] >= 0;
@@ -121,7 +123,7 @@ class Pricer {
     double sum = 0;
     if (const auto* linear = std::get_if<LinearSpec>(&spec)) {
       if (IsHead(layer)) return Elementwise("logits", "logits_forward", linear->in);
-      sum += Product("linear", "nt", batch, linear->out, linear->in);
+      sum += Product("linear", "nt", batch, linear->out, Padded(linear->in));
       const bool fused =
           linear->activation == kernels::ActivationKind::kRelu || linear->activation == kernels::ActivationKind::kNone;
       if (!fused) sum += Elementwise("activation", "activation_forward", linear->out);
@@ -159,8 +161,8 @@ class Pricer {
         Elementwise("logits backward", "logits_backward", linear->in);
       } else {
         Elementwise("activation backward", "activation_backward", linear->out);
-        Product("linear weight gradient", "tn", linear->out, linear->in, batch);
-        if (Wanted(layer, 0)) Product("linear input gradient", "nn", batch, linear->in, linear->out);
+        Product("linear weight gradient", "tn", linear->out, Padded(linear->in), batch);
+        if (Wanted(layer, 0)) Product("linear input gradient", "nn", batch, Padded(linear->in), linear->out);
       }
     } else if (const auto* join = std::get_if<JoinSpec>(&spec)) {
       for (size_t i = 0; i < join->inputs.size(); ++i) {
@@ -216,13 +218,23 @@ class Pricer {
     // One kernel for all tables: each at its own rate, all at the size of the whole.
     for (size_t t = 0; t < lookups_.size(); ++t) {
       if (lookups_[t].lookups <= 0) continue;
-      const std::vector<double> at = {all, static_cast<double>(plan_.tables[t].dim)};
+      const std::vector<double> at = {all, static_cast<double>(plan_.tables[t].dim), Bag(lookups_[t])};
       const double missed = lookups_[t].missed / lookups_[t].lookups;
       seconds += lookups_[t].lookups / all *
                  ((1 - missed) * Seconds(grid + ".warm", at) + missed * Seconds(grid + ".cold", at));
     }
     Put("embedding forward", seconds);
-    Add("sort lookups", "sort", {std::max(all, 1.0)});
+    double sort = 0;
+    for (const CudaTableLookups& table : lookups_) {
+      if (table.lookups > 0) sort += table.lookups / all * Seconds("sort", {all, Bag(table)});
+    }
+    Put("sort lookups", sort);
+  }
+
+  // Lookups of a bag, within the calibrated ones.
+  static double Bag(const CudaTableLookups& table) {
+    constexpr double kMost = 64;
+    return std::clamp(table.lookups / std::max(table.bags, 1.0), 1.0, kMost);
   }
 
   void EmbeddingBackward() {
@@ -238,11 +250,13 @@ class Pricer {
       const auto at = [&](double lookups_a_row) {
         return Seconds(grid, {all, static_cast<double>(plan_.tables[t].dim), lookups_a_row});
       };
-      const double one = at(1), four = at(4), many = at(32);
-      const double inverse = 1 / repeats;
-      const double each = inverse >= 0.25
-                              ? four + (one - four) * (inverse - 0.25) / 0.75
-                              : many + (four - many) * (std::max(inverse, 1.0 / 32) - 1.0 / 32) / (0.25 - 1.0 / 32);
+      double each = at(512);
+      for (const auto& [few, many] : {std::pair{1.0, 4.0}, {4.0, 32.0}, {32.0, 512.0}}) {
+        if (repeats > many) continue;
+        const double share = (1 / repeats - 1 / many) / (1 / few - 1 / many);
+        each = at(many) + share * (at(few) - at(many));
+        break;
+      }
       seconds += lookups_[t].lookups / all * each;
     }
     if (all > 0) Put("embedding backward", seconds);
@@ -281,6 +295,7 @@ std::vector<CudaTableLookups> CountCudaLookups(const NetworkPlan& plan, const st
         const auto begin = batch.offsets[f * static_cast<size_t>(batch.size)];
         const auto end = batch.offsets[(f + 1) * static_cast<size_t>(batch.size)];
         ids.insert(ids.end(), batch.ids.begin() + begin, batch.ids.begin() + end);
+        counts[t].bags += static_cast<double>(batch.size);
       }
       std::sort(ids.begin(), ids.end());
       uses.clear();
@@ -303,6 +318,7 @@ std::vector<CudaTableLookups> CountCudaLookups(const NetworkPlan& plan, const st
     table.lookups /= all;
     table.distinct /= all;
     table.missed /= all;
+    table.bags /= all;
   }
   return counts;
 }

@@ -26,7 +26,7 @@ struct CudaCalibration {
 // How the lookups of a batch fall on a table: those whose row is not in the L2 cache, if the cache keeps the hottest
 // rows of the table whose turn it is.
 struct CudaTableLookups {
-  double lookups = 0, distinct = 0, missed = 0;  // a batch
+  double lookups = 0, distinct = 0, missed = 0, bags = 0;  // a batch
 };
 std::vector<CudaTableLookups> CountCudaLookups(const NetworkPlan& plan, const std::vector<Batch>& batches,
                                                double l2_bytes);
