@@ -19,6 +19,8 @@
 #include "engine/network.h"
 #include "engine/safetensors.h"
 #include "engine/trainer.h"
+#include "loop/calibration.h"
+#include "loop/optimize_cuda.h"
 #include "plan/validate.h"
 
 namespace portolan {
@@ -55,8 +57,17 @@ void Print(const StepReport& report, int64_t steps) {
 }
 
 // Operations of one name together, in the order of their first.
+// What a calibration of this GPU, where the user has one, expects of each operation; empty otherwise.
+CudaStepPrice EstimateOf(const Job& job, const std::string& device) {
+  const Result<CudaCalibration> calibration = ReadCudaCalibration(UserDataDirectory());
+  if (!calibration || calibration->device != device) return {};
+  const Result<std::vector<Batch>> batches = ReadSomeBatches(job, 1);
+  if (!batches) return {};
+  return PriceCudaRecipe(job, job.recipe, *batches, *calibration).value_or(CudaStepPrice());
+}
+
 // "roof": the time of what it cannot do without at the copy's and the product's rates, and its share of the time taken.
-void PrintProfile(const StepProfile& profile) {
+void PrintProfile(const StepProfile& profile, const CudaStepPrice& estimate) {
   const std::vector<OperationTime>& operations = profile.operations;
   std::vector<OperationTime> sums;
   std::vector<int> counts;
@@ -74,19 +85,26 @@ void PrintProfile(const StepProfile& profile) {
     ++counts[i];
     total += operation.seconds;
   }
-  fmt::print("{:<28} {:>6} {:>9} {:>7} {:>8} {:>9} {:>6}\n", "operation, one at a time", "calls", "ms", "share", "GB/s",
-             "TFLOP/s", "roof");
+  fmt::print("{:<26} {:>5} {:>8} {:>8} {:>6} {:>7} {:>8} {:>6}\n", "operation, one at a time", "calls", "ms",
+             "estimate", "share", "GB/s", "TFLOP/s", "roof");
+  const auto estimated = [&](const std::string& name) -> std::string {
+    for (const auto& [known, seconds] : estimate.operations) {
+      if (known == name) return fmt::format("{:.3f}", seconds * 1e3);
+    }
+    return "-";
+  };
   for (size_t i = 0; i < sums.size(); ++i) {
     const OperationTime& sum = sums[i];
     double roof = 0;
     if (profile.copy_bytes_per_s > 0) roof = sum.bytes / profile.copy_bytes_per_s;
     if (profile.product_flops_per_s > 0) roof = std::max(roof, sum.flops / profile.product_flops_per_s);
-    fmt::print("{:<28} {:>6} {:>9.3f} {:>5.1f} % {:>8.0f} {:>9.1f} {:>4.0f} %\n", sum.name, counts[i],
-               sum.seconds * 1e3, 100 * sum.seconds / total, sum.bytes / sum.seconds * 1e-9,
+    fmt::print("{:<26} {:>5} {:>8.3f} {:>8} {:>4.1f} % {:>6.0f} {:>8.1f} {:>4.0f} %\n", sum.name, counts[i],
+               sum.seconds * 1e3, estimated(sum.name), 100 * sum.seconds / total, sum.bytes / sum.seconds * 1e-9,
                sum.flops / sum.seconds * 1e-12, 100 * roof / sum.seconds);
   }
-  fmt::print("{:<28} {:>6} {:>9.3f}\n", "all", operations.size(), total * 1e3);
-  fmt::print("{:<28} {:>6} {:>9.3f}\n", "a step on the device", 1, profile.step_seconds * 1e3);
+  fmt::print("{:<26} {:>5} {:>8.3f}\n", "all", operations.size(), total * 1e3);
+  fmt::print("{:<26} {:>5} {:>8.3f} {:>8}\n", "a step on the device", 1, profile.step_seconds * 1e3,
+             estimate.step_s > 0 ? fmt::format("{:.3f}", estimate.step_s * 1e3) : "-");
   fmt::print("roof: {:.2f} TB/s of a copy, {:.0f} TFLOP/s of a product of 8,192^3\n", profile.copy_bytes_per_s * 1e-12,
              profile.product_flops_per_s * 1e-12);
   if (profile.products_best_s > 0) {
@@ -198,7 +216,7 @@ Result<int> RunTrain(const TrainOptions& options, const GlobalOptions& global) {
   const double rate = summary.seconds > 0 ? static_cast<double>(summary.samples) / summary.seconds : 0;
   fmt::print("done: {} steps, {}samples/s over {:.1f} s\n", summary.steps, ShowRate(rate), summary.seconds);
   if (summary.host_cache.rows > 0) PrintHostCache(summary.host_cache);
-  if (!summary.profile.operations.empty()) PrintProfile(summary.profile);
+  if (!summary.profile.operations.empty()) PrintProfile(summary.profile, EstimateOf(job, forecast.device));
   if (!global.json_path.empty()) {
     const auto number = [](double value) {
       return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
