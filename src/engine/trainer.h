@@ -36,6 +36,9 @@ struct TrainSummary {
   HostCacheCounts host_cache;  // of tables in host memory, if there are any
 };
 
+// How a job computes, on the device that it asks for. `notes` as OptionsFromRecipe.
+Result<CudaOptions> ComputedAs(const Job& job, std::vector<std::string>* notes);
+
 // Memory of this machine, or of its GPU, that a run may take, in bytes, and the job's need by part.
 struct MemoryForecast {
   double needed = 0, available = 0;

@@ -75,6 +75,11 @@ if ((code != 0)); then
   (($(wc -l <cuda.log) == 1)) || fail "more than one line: $(<cuda.log)"
   grep -qE 'device cuda: (this binary is built without CUDA; |no NVIDIA GPU )' cuda.log || fail "$(<cuda.log)"
 fi
+"$binary" train whole.yaml --steps 2 --device-memory 1GiB >memory.log 2>&1 && fail "memory of a device that is not used"
+grep -q 'device-memory.*device cuda, got device cpu' memory.log || fail "$(<memory.log)"
+"$binary" train whole.yaml --steps 2 --device cuda --device-memory much >memory.log 2>&1 && fail "memory that is no number"
+grep -q "must be.*got 'much'" memory.log || fail "$(<memory.log)"
+
 echo 'device: gpu' >>wrong.yaml
 "$binary" train wrong.yaml >wrong.log 2>&1
 (($? == 2)) || fail "exit code of an unknown device"
