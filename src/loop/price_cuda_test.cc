@@ -107,8 +107,9 @@ TEST(PriceCuda, AGridThatIsMissingIsNamed) {
   const Job job = SmallJob();
   CudaCalibration calibration = Flat();
   calibration.grids.erase("gemm.fp32.tn");
-  const auto price = PriceCudaStep(*PlanNetwork(job.model, {.batch = 64}), CudaMath::kFp32,
-                                   {{128, 70, 70, 64}, {64, 60, 60, 64}}, calibration);
+  std::vector<std::string> notes;
+  const NetworkPlan plan = *PlanNetwork(job.model, *OptionsFromRecipe(job.model, job.recipe, &notes));
+  const auto price = PriceCudaStep(plan, CudaMath::kFp32, {{128, 70, 70, 64}, {64, 60, 60, 64}}, calibration);
   ASSERT_FALSE(price);
   EXPECT_NE(price.error().message.find("gemm.fp32.tn"), std::string::npos) << price.error().message;
 }
