@@ -57,6 +57,10 @@ constexpr std::array<std::string_view, 15> kDriver = {
     "hipMemMap",     "hipMemUnmap",   "hipMemRelease", "hipMemSetAccess",     "hipMemcpyHtoD",
     "hipMemcpyDtoH", "hipMemcpyDtoD", "hipMemsetD",    "hipDevicePrimaryCtx", "hipDeviceComputeCapability"};
 
+// Functions of complex numbers, each with a form for float.
+constexpr std::array<std::string_view, 9> kComplex = {"hipCreal", "hipCimag", "hipCadd", "hipCsub", "hipCmul",
+                                                      "hipCdiv",  "hipCabs",  "hipCfma", "hipConj"};
+
 bool StartsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -72,7 +76,8 @@ constexpr std::array<Pair, 6> kTypes = {{{"CUmodule", "hipModule_t"},
 // Of the names that become `hip`, the one to go back to: the driver's (cuMemAlloc, CUstream, CU_LIMIT_X) and the
 // deprecated cudaThreadSynchronize are none.
 bool IsPreferred(std::string_view cuda) {
-  const bool function = cuda.size() > 2 && StartsWith(cuda, "cu") && IsUpper(cuda[2]);
+  const bool function =
+      cuda.size() > 2 && StartsWith(cuda, "cu") && IsUpper(cuda[2]) && cuda.find("Complex") == std::string_view::npos;
   const bool type = cuda.size() > 2 && StartsWith(cuda, "CU") && !IsUpper(cuda[2]);
   const bool versioned = cuda.size() > 3 && cuda.substr(cuda.size() - 3) == "_v2";
   return !function && !type && !versioned && !StartsWith(cuda, "cudaThread") && !StartsWith(cuda, "CUDA_");
@@ -95,6 +100,11 @@ std::string ByPrefix(std::string_view hip) {
   if (hip == "hipInit" || hip == "hipDeviceGet" || hip == "hipDeviceGetName" || hip == "hipDeviceTotalMem" ||
       std::any_of(kDriver.begin(), kDriver.end(), [&](std::string_view start) { return StartsWith(hip, start); })) {
     return "cu" + std::string(hip.substr(3));
+  }
+  for (const std::string_view function : kComplex) {  // hipCmulf is cuCmulf
+    if (hip == function || (hip.size() == function.size() + 1 && StartsWith(hip, function) && hip.back() == 'f')) {
+      return "cu" + std::string(hip.substr(3));
+    }
   }
   for (const Pair& prefix : kPrefixes) {
     if (!StartsWith(hip, prefix.hip) || hip.size() == prefix.hip.size()) continue;
@@ -233,8 +243,11 @@ std::string HipToCudaName(std::string_view hip) {
   }
   const auto known = Inverse().find(hip);
   if (known != Inverse().end() && IsPreferred(known->second)) return std::string(known->second);
-  const std::string derived = ByPrefix(hip);
-  if (!derived.empty() && MapName(derived).text == hip) return derived;
+  // hipBLAS has a second form of some functions, cuBLAS the first alone.
+  const bool second = hip.size() > 10 && StartsWith(hip, "hipblas") && hip.substr(hip.size() - 3) == "_v2";
+  const std::string_view name = second ? hip.substr(0, hip.size() - 3) : hip;
+  const std::string derived = ByPrefix(name);
+  if (!derived.empty() && MapName(derived).text == name) return derived;
   return known != Inverse().end() ? std::string(known->second) : "";
 }
 

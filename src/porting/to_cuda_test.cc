@@ -21,6 +21,11 @@ TEST(HipToCudaName, IsTheInverseOfTheNamingRule) {
   EXPECT_EQ(HipToCudaName("HIPBLAS_OP_N"), "CUBLAS_OP_N");
   EXPECT_EQ(HipToCudaName("hiprand_uniform"), "curand_uniform");
   EXPECT_EQ(HipToCudaName("hipDeviceAttributeWarpSize"), "cudaDevAttrWarpSize");
+  EXPECT_EQ(HipToCudaName("hipDoubleComplex"), "cuDoubleComplex");
+  EXPECT_EQ(HipToCudaName("hipCmulf"), "cuCmulf");
+  EXPECT_EQ(HipToCudaName("hipConj"), "cuConj");
+  EXPECT_EQ(HipToCudaName("hipCreateTextureObject"), "cudaCreateTextureObject");
+  EXPECT_EQ(HipToCudaName("hipblasCgelsBatched_v2"), "cublasCgelsBatched");
   for (const char* own : {"hip", "hippo", "hip_check", "HIP_CHECK", "hips", "shipMalloc", "cudaMalloc", "x"}) {
     EXPECT_EQ(HipToCudaName(own), "") << own;
   }

@@ -9,6 +9,9 @@ enum cudaDataType {
   CUDA_C_64F = 5,
   CUDA_R_8U = 8,
   CUDA_R_32I = 10,
-  CUDA_R_16BF = 14
+  CUDA_R_16BF = 14,
+  CUDA_C_16F = 6,
+  CUDA_R_8F_E4M3 = 28,
+  CUDA_R_8F_E5M2 = 29
 };
 typedef cudaDataType cudaDataType_t;

@@ -161,7 +161,8 @@ class MakeOutput {
         continue;  // the next word is a flag of the host's compiler
       } else if (word == "-Xptxas" || word == "-ccbin" || word == "-Xlinker" || word == "-gencode") {
         ++i;
-      } else if (word == "-fopenmp" || word == "-Xcompiler=-fopenmp" || word == "-qopenmp") {
+      } else if (word == "-fopenmp" || word == "-Xcompiler=-fopenmp" || word == "-qopenmp" ||
+                 StartsWith(word, "-mp=")) {
         common.openmp = true;
       } else if (StartsWith(word, "-l")) {
         if (!IsVendorLibrary(word)) inputs.push_back(word);

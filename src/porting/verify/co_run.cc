@@ -190,6 +190,7 @@ class Side {
   void Message(const std::vector<std::string>& fields) {
     const std::string& kind = fields[0];
     if (kind == "alloc" && fields.size() >= 5) {
+      ++result_->allocations;
       buffers_[static_cast<int>(Number(fields[1]))] = {Number(fields[2]), Number(fields[3]), true, {}, false};
     } else if (kind == "free" && fields.size() >= 2) {
       buffers_[static_cast<int>(Number(fields[1]))].alive = false;

@@ -81,7 +81,8 @@ struct SideResult {
   std::vector<LaunchSize> shared;       // 32 KiB and more
   std::vector<LaunchSize> large_grids;  // more than 2^32 - 1 work-items in a row
   int64_t launches = 0;
-  RunFault writer;  // the watched element's last; its kind is empty when there was none
+  int64_t allocations = 0;  // of device memory
+  RunFault writer;          // the watched element's last; its kind is empty when there was none
 };
 
 struct PairResult {

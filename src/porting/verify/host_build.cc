@@ -104,15 +104,32 @@ void LinkSiblings(const HostBuildOptions& options, const fs::path& tree) {
   }
 }
 
+bool IsC(const BuildUnit& unit) { return fs::path(unit.source).extension() == ".c" && !unit.device; }
+
+// The runtime's headers are C++. A program of C sources alone that uses them is compiled as C++ as a whole, so that its
+// functions find each other.
+bool CompiledAsC(const BuildProgram& program, const fs::path& tree) {
+  bool uses_runtime = false;
+  for (const BuildUnit& unit : program.units) {
+    if (!IsC(unit)) return true;
+    const std::string text = ReadText(tree / unit.source);
+    for (const char* header : {"cuda_runtime", "cublas", "hip/hip_runtime", "hipblas", "cusparse", "cufft"}) {
+      uses_runtime = uses_runtime || text.find(header) != std::string::npos;
+    }
+  }
+  return !uses_runtime;
+}
+
 std::vector<std::string> CompileCommand(const HostBuildOptions& options, const BuildUnit& unit, const fs::path& tree,
-                                        const std::string& object) {
-  const bool is_c = fs::path(unit.source).extension() == ".c" && !unit.device;
+                                        const std::string& object, bool c_as_c) {
+  const bool is_c = IsC(unit) && c_as_c;
   std::vector<std::string> command = {options.compiler, "-w", "-O1", "-g1"};
   // The runtime's headers are C++20, whatever standard the program asks for.
   if (is_c) {
     command.insert(command.end(), {"-x", "c"});
   } else {
     command.insert(command.end(), {"-x", "c++", "-std=gnu++20", "-fpermissive"});
+    if (IsC(unit)) command.push_back("-Drestrict=__restrict");
   }
   if (unit.device) {
     command.insert(command.end(), {"-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-reorder-blocks",
@@ -209,11 +226,12 @@ Result<HostProgram> BuildForHost(const HostBuildOptions& options, const BuildPla
   for (size_t i = 0; i < program.units.size(); ++i) {
     object_files.push_back((objects / fmt::format("{}.o", i)).string());
   }
+  const bool c_as_c = CompiledAsC(program, tree);
   const auto work = [&] {
     for (size_t i = next++; i < program.units.size() && !failed; i = next++) {
       BuildUnit unit = program.units[i];
       unit.flags = InTree(unit.flags, project, tree);
-      const ProcessResult run = RunProcess(CompileCommand(options, unit, tree, object_files[i]), options.limit);
+      const ProcessResult run = RunProcess(CompileCommand(options, unit, tree, object_files[i], c_as_c), options.limit);
       if (run.Succeeded()) continue;
       failed = true;
       const std::lock_guard<std::mutex> lock(guard);

@@ -324,8 +324,13 @@ std::string SetConstants(const SourceFile& source, const std::map<std::string, s
       begin = i + 1;
       while (end < source.size() && source.tokens()[end].kind != TokenKind::kDirectiveEnd) ++end;
     } else if (source.Is(i + 1, "=") && !source.Is(i + 2, "=")) {
+      // `const int a = 1, b = 2;`: back to the beginning of the declaration.
       bool constant = false;
-      for (size_t back = i; back > 0 && i - back < 6 && source.IsIdentifier(back - 1); --back) {
+      for (size_t back = i; back > 0; --back) {
+        if (source.Is(back - 1, ";") || source.Is(back - 1, "{") || source.Is(back - 1, "}") ||
+            source.Is(back - 1, "(") || source.tokens()[back - 1].kind == TokenKind::kDirectiveEnd) {
+          break;
+        }
         constant = constant || source.Is(back - 1, "const") || source.Is(back - 1, "constexpr");
       }
       if (!constant) continue;

@@ -194,12 +194,16 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 namespace portolan::gpu {
 cudaError_t AllocateFor(void** pointer, size_t bytes, MemoryKind kind);
+template <typename T>
+void** PlainPointer(T** pointer) {
+  return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
+}
 inline cudaError_t Done() { return cudaSuccess; }
 }  // namespace portolan::gpu
 
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-  return portolan::gpu::AllocateFor(reinterpret_cast<void**>(pointer), bytes, portolan::gpu::MemoryKind::kDevice);
+  return portolan::gpu::AllocateFor(portolan::gpu::PlainPointer(pointer), bytes, portolan::gpu::MemoryKind::kDevice);
 }
 template <typename T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
@@ -207,11 +211,11 @@ cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
 }
 template <typename T>
 cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal) {
-  return portolan::gpu::AllocateFor(reinterpret_cast<void**>(pointer), bytes, portolan::gpu::MemoryKind::kManaged);
+  return portolan::gpu::AllocateFor(portolan::gpu::PlainPointer(pointer), bytes, portolan::gpu::MemoryKind::kManaged);
 }
 template <typename T>
 cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned = 0) {
-  return portolan::gpu::AllocateFor(reinterpret_cast<void**>(pointer), bytes, portolan::gpu::MemoryKind::kHost);
+  return portolan::gpu::AllocateFor(portolan::gpu::PlainPointer(pointer), bytes, portolan::gpu::MemoryKind::kHost);
 }
 template <typename T>
 cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned = 0) {

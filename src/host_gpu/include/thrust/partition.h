@@ -1,2 +1,2 @@
 #pragma once
-#include "thrust/portolan_thrust.h"
+#include "thrust/portolan_more.h"

@@ -164,6 +164,7 @@ struct Policy {
   }
 };
 inline constexpr Policy device{}, host{}, seq{};
+using device_execution_policy = Policy;
 namespace cuda {
 inline constexpr Policy par{}, par_nosync{};
 }
@@ -278,13 +279,19 @@ using normal_distribution = std::normal_distribution<T>;
     return NAME(std::forward<Rest>(rest)...);                \
   }
 template <typename I>
-using Value = std::remove_cvref_t<decltype(*std::declval<I>())>;
+using Value = typename std::iterator_traits<I>::value_type;
 template <typename T>
 concept NoPolicy = !std::is_same_v<std::remove_cvref_t<T>, Policy>;
 
 template <NoPolicy I, typename... C>
 void sort(I first, I last, C... compare) {
-  std::sort(first, last, compare...);
+  if constexpr (std::is_reference_v<decltype(*first)>) {
+    std::sort(first, last, compare...);
+  } else {  // tuples of references (zip_iterator) cannot be swapped
+    std::vector<Value<I>> values(first, last);
+    std::sort(values.begin(), values.end(), compare...);
+    std::copy(values.begin(), values.end(), first);
+  }
 }
 template <NoPolicy I, typename... C>
 void stable_sort(I first, I last, C... compare) {

@@ -1,0 +1,104 @@
+"""Inputs and arguments for HeCBench programs whose own inputs are no part of its checkout (it keeps them elsewhere).
+
+Each input is small, made from a seed, and of the format that the program's reader expects; each command is what the
+program's usage text asks for at a small size. A program in COMMANDS is one whose Makefile's sizes cannot be divided
+blindly: sizes that must be multiples of something, or that its code takes for granted. What was run is in each report.
+"""
+import os
+import random
+import struct
+
+
+def edges(path, nodes, count, rng):
+    """An undirected graph, two node numbers a line (lanczos)."""
+    with open(path, "w") as out:
+        for _ in range(count):
+            a, b = rng.randrange(nodes), rng.randrange(nodes)
+            if a != b:
+                out.write(f"{a} {b}\n{b} {a}\n")
+
+
+def libsvm(path, rows, features, rng):
+    """Labels and numbered features (kmc: LIBSVM's format)."""
+    with open(path, "w") as out:
+        for _ in range(rows):
+            label = rng.choice([-1, 1])
+            picked = sorted(rng.sample(range(1, features + 1), features // 2))
+            out.write(f"{label:+d} " + " ".join(f"{i}:{rng.uniform(-1, 1) + 0.3 * label:.4f}" for i in picked) + "\n")
+
+
+def matrix_market(path, size, count, rng):
+    """A sparse pattern, coordinates from 1 (ge-spmm and others)."""
+    entries = sorted({(rng.randrange(1, size + 1), rng.randrange(1, size + 1)) for _ in range(count)})
+    with open(path, "w") as out:
+        out.write("%%MatrixMarket matrix coordinate pattern general\n")
+        out.write(f"{size} {size} {len(entries)}\n")
+        out.writelines(f"{row} {column}\n" for row, column in entries)
+
+
+def bigrams(path, rng):
+    """A score for each pair of letters (columnarSolver)."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    with open(path, "w") as out:
+        for a in letters:
+            out.writelines(f"{a}{b} {rng.uniform(0, 10):.3f}\n" for b in letters)
+
+
+def genome(path, length, rng):
+    with open(path, "w") as out:
+        out.write("".join(rng.choice("ACGT") for _ in range(length)))
+
+
+def bitmap(path, width, height, rng):
+    """24 bits a pixel, without compression (sobel)."""
+    pixels = bytes(rng.randrange(256) for _ in range(width * height * 3))
+    with open(path, "wb") as out:
+        out.write(struct.pack("<2sIHHI", b"BM", 54 + len(pixels), 0, 0, 54))
+        out.write(struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(pixels), 2835, 2835, 0, 0))
+        out.write(pixels)
+
+
+# Program: what writes its inputs, below the folder that holds all programs.
+INPUTS = {
+    "lanczos": lambda d, r: edges(d + "/lanczos-cuda/data/social-large-800k.txt", 128, 400, r),
+    "kmc": lambda d, r: libsvm(d + "/kmc-cuda/gisette_scale", 40, 16, r),
+    "ge-spmm": lambda d, r: matrix_market(d + "/ge-spmm-cuda/data/snap/amazon0302/amazon0302.mtx", 300, 2000, r),
+    "columnarSolver": lambda d, r: bigrams(d + "/columnarSolver-cuda/data", r),
+    "sa": lambda d, r: genome(d + "/sa-cuda/genome.txt", 4096, r),
+    "sobel": lambda d, r: bitmap(d + "/sobel-cuda/SobelFilter_Input.bmp", 64, 48, r),
+}
+
+# Program: the command, and other values of its constants.
+COMMANDS = {
+    "lanczos": ("./main -g data/social-large-800k.txt -n 128 -k 2 -d float", []),
+    "kmc": ("./main -v 2 gisette_scale", []),
+    "ge-spmm": ("./main data/snap/amazon0302/amazon0302.mtx 32 1", []),
+    "columnarSolver": ("./main data", ["CLIMBINGS=20"]),
+    "sa": ("./main genome.txt 2048 1", []),
+    "sobel": ("./main SobelFilter_Input.bmp 1", []),
+    "logan": ("./main inputs/example.txt 17 5 1", []),
+    "multimaterial": ("./multimat_FL 64 64 0.3 0.05 0.05", []),
+    "matern": ("./main 16 1", []),
+    "fpdc": ("./main 7 4 1 2", ["MAX=65536"]),
+    "fresnel": ("./main 1", ["interval=1e-3"]),
+    "tensorT": ("./main 1", ["d5=6", "d6=5"]),
+}
+
+
+def write_inputs(name, corpus, root, seed):
+    """Copies the program's folder below `root`, its neighbours as links, and writes its inputs. Returns the folder."""
+    import shutil
+
+    os.makedirs(root, exist_ok=True)
+    for entry in os.listdir(corpus):
+        if not os.path.lexists(os.path.join(root, entry)):
+            os.symlink(os.path.join(os.path.abspath(corpus), entry), os.path.join(root, entry))
+    folder = os.path.join(root, name + "-cuda")
+    if os.path.islink(folder):
+        os.unlink(folder)
+        shutil.copytree(os.path.join(corpus, name + "-cuda"), folder)
+    for known in ("data", "data/snap/amazon0302"):
+        if name in ("lanczos", "ge-spmm"):
+            os.makedirs(os.path.join(folder, known), exist_ok=True)
+    INPUTS[name](root, random.Random(seed))
+    return folder

@@ -1,0 +1,2 @@
+#pragma once
+#include "thrust/portolan_more.h"
