@@ -32,22 +32,21 @@ __attribute__((always_inline)) inline void Look(const volatile void* address, in
                                                 bool is_volatile, const void* code, const void* frame) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   if (at - DeviceMemory::kBase < DeviceMemory::kBytes) {
-    if (!Scheduler::Get().running()) return;
+    if (!Scheduler::running()) return;
     if (!DeviceMemory::Get().InBounds(address, bytes)) ReportOutOfBounds(address, bytes, frame);
-    if (kind != AccessKind::kRead && Session::Get().Watches(address, bytes)) NoteWriter(frame);
+    if (kind != AccessKind::kRead && Session::Watches(address, bytes)) NoteWriter(frame);
     if (is_volatile) Scheduler::Get().Spin(frame, 1);
     return;
   }
-  SharedMemory& shared = SharedMemory::Get();
-  if (!shared.Contains(address) || !Scheduler::Get().running()) return;
+  if (!SharedMemory::Contains(address) || !Scheduler::running()) return;
   // The write behind the last volatile read must not overtake that read of another lane.
-  bool& in_step = Scheduler::Get().current().in_step;
+  bool& in_step = Scheduler::current().in_step;
   if (is_volatile || (in_step && kind != AccessKind::kRead)) {
     in_step = is_volatile;
     Scheduler::Get().Meet("a volatile access", 0, 0, true, frame);
     if (is_volatile) Scheduler::Get().Spin(frame, 1);
   }
-  shared.Check(address, bytes, kind, reinterpret_cast<uintptr_t>(code), frame);
+  SharedMemory::Get().Check(address, bytes, kind, reinterpret_cast<uintptr_t>(code), frame);
 }
 
 }  // namespace

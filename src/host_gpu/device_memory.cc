@@ -20,11 +20,6 @@ size_t RoundUp(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 
-DeviceMemory& DeviceMemory::Get() {
-  static auto* memory = new DeviceMemory;
-  return *memory;
-}
-
 DeviceMemory::DeviceMemory() {
   file_ = Session::Get().memory_file();
   if (file_ < 0) {

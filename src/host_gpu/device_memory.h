@@ -27,7 +27,10 @@ class DeviceMemory {
     bool alive = false;
   };
 
-  static DeviceMemory& Get();
+  static DeviceMemory& Get() {
+    static auto* memory = new DeviceMemory;
+    return *memory;
+  }
 
   void* Allocate(size_t bytes, MemoryKind kind);
   bool Free(void* pointer);

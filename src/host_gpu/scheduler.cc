@@ -29,11 +29,6 @@ uint64_t LowBits(unsigned count) { return count >= 64 ? ~uint64_t{0} : Bit(count
 
 }  // namespace
 
-Scheduler& Scheduler::Get() {
-  static auto* scheduler = new Scheduler;  // never destroyed: statics of the program may launch at exit
-  return *scheduler;
-}
-
 int Scheduler::Run(const LaunchSpec& launch) {
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   const uint64_t blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
@@ -106,14 +101,25 @@ void Scheduler::StartBlock(Block& block) {
   }
   for (unsigned i = 0; i < threads_; ++i) {
     WorkItem& item = *block.items[i];
-    item.index = static_cast<int>(i);
     item.in_step = false;
-    item.lane = i % wave_size_;
-    item.wave = &block.waves[i / wave_size_];
-    item.thread = {i % launch_->block.x, i / launch_->block.x % launch_->block.y,
-                   i / launch_->block.x / launch_->block.y};
     item.at_grid_barrier = false;
     item.spins = 0;
+  }
+  if (block.launch != launch_number_) {
+    block.launch = launch_number_;
+    uint3 thread{};
+    for (unsigned i = 0; i < threads_; ++i) {
+      WorkItem& item = *block.items[i];
+      item.index = static_cast<int>(i);
+      item.lane = i % wave_size_;
+      item.wave = &block.waves[i / wave_size_];
+      item.thread = thread;
+      if (++thread.x < launch_->block.x) continue;
+      thread.x = 0;
+      if (++thread.y < launch_->block.y) continue;
+      thread.y = 0;
+      ++thread.z;
+    }
   }
   SharedMemory::Get().StartBlock(block.slot);
 }

@@ -56,6 +56,7 @@ struct Block {
   int slot = 0;       // of its shared memory
   int64_t epoch = 0;  // barriers passed, over all blocks so far
   int64_t start_epoch = 0;
+  uint64_t launch = 0;  // for which its work-items are numbered
   int votes = 0;        // at the barrier that is being gathered
   int vote_result = 0;  // of the one passed last
   std::vector<Wave> waves;
@@ -74,14 +75,17 @@ struct Schedule {
 // can be resident, and waits by spinning end.
 class Scheduler {
  public:
-  static Scheduler& Get();
+  static Scheduler& Get() {
+    static auto* scheduler = new Scheduler;  // never destroyed: statics of the program may launch at exit
+    return *scheduler;
+  }
 
   int Run(const LaunchSpec& launch);
-  bool running() const { return current_ != nullptr; }
+  static bool running() { return current_ != nullptr; }
   const LaunchSpec& launch() const { return *launch_; }
   uint64_t launch_number() const { return launch_number_; }
-  WorkItem& current() const { return *current_; }
-  Block& block() const { return *current_->wave->block; }
+  static WorkItem& current() { return *current_; }
+  static Block& block() { return *current_->wave->block; }
 
   // Called from the entry points of core.h, whose frame is `frame`.
   const Wave& Meet(const char* operation, uint64_t mask, uint64_t operand, bool orders_memory, const void* frame);
@@ -112,7 +116,7 @@ class Scheduler {
   device::emu::Fiber thread_;
   const LaunchSpec* launch_ = nullptr;
   uint64_t launch_number_ = 0;
-  WorkItem* current_ = nullptr;
+  static inline constinit WorkItem* current_ = nullptr;
   std::vector<std::unique_ptr<Block>> blocks_;  // resident ones; kept for the next launch
   size_t resident_ = 0;                         // blocks in use
   size_t running_block_ = 0;

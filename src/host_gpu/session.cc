@@ -82,11 +82,6 @@ double RealSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Session& Session::Get() {
-  static auto* session = new Session;
-  return *session;
-}
-
 Session::Session() {
   wave_size_ = portolan_gpu_program_wave;
   dl_iterate_phdr(&FindCodeBase, &code_base_);

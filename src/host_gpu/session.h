@@ -32,7 +32,10 @@ double RealSeconds();
 // compared.
 class Session {
  public:
-  static Session& Get();
+  static Session& Get() {
+    static auto* session = new Session;
+    return *session;
+  }
 
   const Schedule& schedule() const { return schedule_; }
   int wave_size() const { return wave_size_; }
@@ -42,7 +45,7 @@ class Session {
   uintptr_t code_base() const { return code_base_; }
 
   // Whether a write to `bytes` at `address` is the one asked for: who is the last in one launch to write an element.
-  bool Watches(const volatile void* address, int bytes) const {
+  static bool Watches(const volatile void* address, int bytes) {
     return watched_ - reinterpret_cast<uintptr_t>(address) < static_cast<uintptr_t>(bytes);
   }
   void SetWriter(const Fault& writer);
@@ -69,7 +72,7 @@ class Session {
   uintptr_t code_base_ = 0;
   uint64_t watched_launch_ = 0;
   uintptr_t watched_address_ = 0;
-  uintptr_t watched_ = 0;  // the address while the launch runs
+  static inline constinit uintptr_t watched_ = 0;  // the address while the launch runs
   std::string writer_;
   std::set<std::pair<std::string, uintptr_t>> reported_;
   std::set<std::string> shared_sizes_;

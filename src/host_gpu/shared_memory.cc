@@ -24,11 +24,6 @@ void* MapLazily(size_t bytes) {
 
 }  // namespace
 
-SharedMemory& SharedMemory::Get() {
-  static auto* memory = new SharedMemory;
-  return *memory;
-}
-
 void SharedMemory::StartLaunch(size_t dynamic_bytes, size_t slots) {
   if (base_ == 0) {
     mapped_ = kSlotBytes * kMaxSlots;

@@ -17,7 +17,10 @@ class SharedMemory {
  public:
   static constexpr size_t kSlotBytes = size_t{512} * 1024;
 
-  static SharedMemory& Get();
+  static SharedMemory& Get() {
+    static auto* memory = new SharedMemory;
+    return *memory;
+  }
 
   void StartLaunch(size_t dynamic_bytes, size_t slots);
   void AddSlots(size_t slots);
@@ -26,7 +29,8 @@ class SharedMemory {
   void* Variable(SharedSlot* slot, size_t bytes, size_t alignment);
   void* Dynamic() const;
 
-  bool Contains(const volatile void* address) const { return reinterpret_cast<uintptr_t>(address) - base_ < mapped_; }
+  // Without an object: asked in front of every access of a kernel.
+  static bool Contains(const volatile void* address) { return reinterpret_cast<uintptr_t>(address) - base_ < mapped_; }
   // In front of the access, whose code is at `code`.
   void Check(const volatile void* address, int bytes, AccessKind kind, uintptr_t code, const void* frame);
 
@@ -65,8 +69,8 @@ class SharedMemory {
   void ReportRace(const Access& other, const char* verb, size_t offset, const Place& place, int64_t block, int item);
   std::string NameOf(size_t offset) const;
 
-  uintptr_t base_ = 0;
-  size_t mapped_ = 0;
+  static inline constinit uintptr_t base_ = 0;
+  static inline constinit size_t mapped_ = 0;
   Cell* cells_ = nullptr;
   size_t dynamic_bytes_ = 0;
   size_t used_ = 0;      // with the gaps between variables

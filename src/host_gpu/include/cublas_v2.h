@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "cuda_bf16.h"
 #include "cuComplex.h"
+#include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "cuda_runtime.h"
 #include "library_types.h"

@@ -135,7 +135,8 @@ cufftResult Execute(const FftPlan& plan, const In* in, Out* out, int sign) {
           rest /= n;
           step *= n;
         }
-        if (mirror % static_cast<size_t>(plan.size.back()) >= static_cast<size_t>(half)) data[mirror] = std::conj(data[i]);
+        if (mirror % static_cast<size_t>(plan.size.back()) >= static_cast<size_t>(half))
+          data[mirror] = std::conj(data[i]);
       }
     });
     TransformAll(data, plan.size, sign);

@@ -228,36 +228,55 @@ PORTOLAN_SPARSE(cusparseCreate, (cusparseHandle_t * handle), *handle = new porto
 PORTOLAN_SPARSE(cusparseDestroy, (cusparseHandle_t handle), delete handle)
 PORTOLAN_SPARSE(cusparseSetStream, (cusparseHandle_t, cudaStream_t), )
 PORTOLAN_SPARSE(cusparseSetPointerMode, (cusparseHandle_t, cusparsePointerMode_t), )
-inline const char* cusparseGetErrorString(cusparseStatus_t s) { return s == CUSPARSE_STATUS_SUCCESS ? "success" : "cuSPARSE error"; }
+inline const char* cusparseGetErrorString(cusparseStatus_t s) {
+  return s == CUSPARSE_STATUS_SUCCESS ? "success" : "cuSPARSE error";
+}
 inline const char* cusparseGetErrorName(cusparseStatus_t s) { return cusparseGetErrorString(s); }
 PORTOLAN_SPARSE(cusparseCreateCsr,
                 (cusparseSpMatDescr_t * m, int64_t rows, int64_t columns, int64_t nonzeros, void* offsets,
                  void* column_indices, void* values, cusparseIndexType_t offset_type, cusparseIndexType_t column_type,
                  cusparseIndexBase_t base, cudaDataType type),
-                *m = new portolan::gpu::SparseMatrix{portolan::gpu::SparseMatrix::Format::kCsr, rows, columns, nonzeros,
-                                                     {offsets, offset_type}, {column_indices, column_type}, values,
-                                                     type, base})
+                *m = new portolan::gpu::SparseMatrix{portolan::gpu::SparseMatrix::Format::kCsr,
+                                                     rows,
+                                                     columns,
+                                                     nonzeros,
+                                                     {offsets, offset_type},
+                                                     {column_indices, column_type},
+                                                     values,
+                                                     type,
+                                                     base})
 PORTOLAN_SPARSE(cusparseCreateCsc,
                 (cusparseSpMatDescr_t * m, int64_t rows, int64_t columns, int64_t nonzeros, void* offsets,
                  void* row_indices, void* values, cusparseIndexType_t offset_type, cusparseIndexType_t row_type,
                  cusparseIndexBase_t base, cudaDataType type),
-                *m = new portolan::gpu::SparseMatrix{portolan::gpu::SparseMatrix::Format::kCsc, rows, columns, nonzeros,
-                                                     {offsets, offset_type}, {row_indices, row_type}, values, type,
+                *m = new portolan::gpu::SparseMatrix{portolan::gpu::SparseMatrix::Format::kCsc,
+                                                     rows,
+                                                     columns,
+                                                     nonzeros,
+                                                     {offsets, offset_type},
+                                                     {row_indices, row_type},
+                                                     values,
+                                                     type,
                                                      base})
 PORTOLAN_SPARSE(cusparseCreateCoo,
                 (cusparseSpMatDescr_t * m, int64_t rows, int64_t columns, int64_t nonzeros, void* row_indices,
                  void* column_indices, void* values, cusparseIndexType_t index_type, cusparseIndexBase_t base,
                  cudaDataType type),
-                *m = new portolan::gpu::SparseMatrix{portolan::gpu::SparseMatrix::Format::kCoo, rows, columns, nonzeros,
-                                                     {row_indices, index_type}, {column_indices, index_type}, values,
-                                                     type, base})
+                *m = new portolan::gpu::SparseMatrix{portolan::gpu::SparseMatrix::Format::kCoo,
+                                                     rows,
+                                                     columns,
+                                                     nonzeros,
+                                                     {row_indices, index_type},
+                                                     {column_indices, index_type},
+                                                     values,
+                                                     type,
+                                                     base})
 PORTOLAN_SPARSE(cusparseDestroySpMat, (cusparseConstSpMatDescr_t m), delete m)
 PORTOLAN_SPARSE(cusparseCsrSetPointers, (cusparseSpMatDescr_t m, void* offsets, void* columns, void* values),
                 m->outer.data = offsets, m->inner.data = columns, m->values = values)
 PORTOLAN_SPARSE(cusparseCooSetPointers, (cusparseSpMatDescr_t m, void* rows, void* columns, void* values),
                 m->outer.data = rows, m->inner.data = columns, m->values = values)
-PORTOLAN_SPARSE(cusparseSpMatGetSize,
-                (cusparseConstSpMatDescr_t m, int64_t* rows, int64_t* columns, int64_t* nonzeros),
+PORTOLAN_SPARSE(cusparseSpMatGetSize, (cusparseConstSpMatDescr_t m, int64_t* rows, int64_t* columns, int64_t* nonzeros),
                 *rows = m->rows, *columns = m->columns, *nonzeros = m->nonzeros)
 PORTOLAN_SPARSE(cusparseSpMatSetValues, (cusparseSpMatDescr_t m, void* values), m->values = values)
 inline cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t m, cusparseSpMatAttribute_t attribute,

@@ -92,28 +92,28 @@ int FactorLu(int n, T* a, int lda, int* pivots) {
 
 }  // namespace portolan::gpu
 
-#define PORTOLAN_SOLVERS(S, T)                                                                                        \
-  inline cublasStatus_t cublas##S##gelsBatched(cublasHandle_t, cublasOperation_t op, int m, int n, int right_sides,   \
-                                               T* const a[], int lda, T* const c[], int ldc, int* info,               \
-                                               int* infos, int count) {                                               \
-    *info = 0;                                                                                                        \
-    if (op != CUBLAS_OP_N || m < n) return CUBLAS_STATUS_NOT_SUPPORTED;                                               \
-    using N = portolan::gpu::BlasNumber<T>::type;                                                                     \
-    for (int i = 0; i < count; ++i) {                                                                                 \
-      portolan::gpu::LeastSquares(m, n, right_sides, reinterpret_cast<N*>(a[i]), lda, reinterpret_cast<N*>(c[i]),     \
-                                  ldc);                                                                               \
-      if (infos != nullptr) infos[i] = 0;                                                                             \
-    }                                                                                                                 \
-    return CUBLAS_STATUS_SUCCESS;                                                                                     \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##S##getrfBatched(cublasHandle_t, int n, T* const a[], int lda, int* pivots,            \
-                                                int* infos, int count) {                                              \
-    using N = portolan::gpu::BlasNumber<T>::type;                                                                     \
-    for (int i = 0; i < count; ++i) {                                                                                 \
-      infos[i] = portolan::gpu::FactorLu(n, reinterpret_cast<N*>(a[i]), lda,                                          \
-                                         pivots == nullptr ? nullptr : pivots + static_cast<ptrdiff_t>(i) * n);       \
-    }                                                                                                                 \
-    return CUBLAS_STATUS_SUCCESS;                                                                                     \
+#define PORTOLAN_SOLVERS(S, T)                                                                                         \
+  inline cublasStatus_t cublas##S##gelsBatched(cublasHandle_t, cublasOperation_t op, int m, int n, int right_sides,    \
+                                               T* const a[], int lda, T* const c[], int ldc, int* info, int* infos,    \
+                                               int count) {                                                            \
+    *info = 0;                                                                                                         \
+    if (op != CUBLAS_OP_N || m < n) return CUBLAS_STATUS_NOT_SUPPORTED;                                                \
+    using N = portolan::gpu::BlasNumber<T>::type;                                                                      \
+    for (int i = 0; i < count; ++i) {                                                                                  \
+      portolan::gpu::LeastSquares(m, n, right_sides, reinterpret_cast<N*>(a[i]), lda, reinterpret_cast<N*>(c[i]),      \
+                                  ldc);                                                                                \
+      if (infos != nullptr) infos[i] = 0;                                                                              \
+    }                                                                                                                  \
+    return CUBLAS_STATUS_SUCCESS;                                                                                      \
+  }                                                                                                                    \
+  inline cublasStatus_t cublas##S##getrfBatched(cublasHandle_t, int n, T* const a[], int lda, int* pivots, int* infos, \
+                                                int count) {                                                           \
+    using N = portolan::gpu::BlasNumber<T>::type;                                                                      \
+    for (int i = 0; i < count; ++i) {                                                                                  \
+      infos[i] = portolan::gpu::FactorLu(n, reinterpret_cast<N*>(a[i]), lda,                                           \
+                                         pivots == nullptr ? nullptr : pivots + static_cast<ptrdiff_t>(i) * n);        \
+    }                                                                                                                  \
+    return CUBLAS_STATUS_SUCCESS;                                                                                      \
   }
 PORTOLAN_SOLVERS(S, float)
 PORTOLAN_SOLVERS(D, double)
@@ -121,45 +121,45 @@ PORTOLAN_SOLVERS(C, cuComplex)
 PORTOLAN_SOLVERS(Z, cuDoubleComplex)
 #undef PORTOLAN_SOLVERS
 
-#define PORTOLAN_MATRICES(S, T)                                                                                       \
-  inline cublasStatus_t cublas##S##geam(cublasHandle_t, cublasOperation_t ta, cublasOperation_t tb, int m, int n,     \
-                                        const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb,      \
-                                        T* c, int ldc) {                                                              \
-    for (int j = 0; j < n; ++j) {                                                                                     \
-      for (int i = 0; i < m; ++i) {                                                                                   \
-        const T x = *alpha == 0          ? T(0)                                                                       \
-                    : ta == CUBLAS_OP_N ? a[i + static_cast<ptrdiff_t>(j) * lda]                                      \
-                                        : a[j + static_cast<ptrdiff_t>(i) * lda];                                     \
-        const T y = *beta == 0           ? T(0)                                                                       \
-                    : tb == CUBLAS_OP_N ? b[i + static_cast<ptrdiff_t>(j) * ldb]                                      \
-                                        : b[j + static_cast<ptrdiff_t>(i) * ldb];                                     \
-        c[i + static_cast<ptrdiff_t>(j) * ldc] = *alpha * x + *beta * y;                                              \
-      }                                                                                                               \
-    }                                                                                                                 \
-    return CUBLAS_STATUS_SUCCESS;                                                                                     \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##S##trsm(cublasHandle_t, cublasSideMode_t side, cublasFillMode_t fill,                 \
-                                        cublasOperation_t op, cublasDiagType_t diagonal, int m, int n,                \
-                                        const T* alpha, const T* a, int lda, T* b, int ldb) {                         \
-    const auto at = [&](int i, int j) {                                                                               \
-      return op == CUBLAS_OP_N ? a[i + static_cast<ptrdiff_t>(j) * lda] : a[j + static_cast<ptrdiff_t>(i) * lda];     \
-    };                                                                                                                \
-    const bool left = side == CUBLAS_SIDE_LEFT;                                                                       \
-    /* X A = B is A' X' = B'. */                                                                                      \
-    const bool lower = ((fill == CUBLAS_FILL_MODE_LOWER) == (op == CUBLAS_OP_N)) == left;                             \
-    const int size = left ? m : n, count = left ? n : m;                                                              \
-    for (int j = 0; j < count; ++j) {                                                                                 \
-      for (int step = 0; step < size; ++step) {                                                                       \
-        const int i = lower ? step : size - 1 - step;                                                                 \
-        const auto x = [&](int l) -> T& {                                                                             \
-          return left ? b[l + static_cast<ptrdiff_t>(j) * ldb] : b[j + static_cast<ptrdiff_t>(l) * ldb];              \
-        };                                                                                                            \
-        T sum = *alpha * x(i);                                                                                        \
-        for (int l = lower ? 0 : i + 1; l < (lower ? i : size); ++l) sum -= (left ? at(i, l) : at(l, i)) * x(l);      \
-        x(i) = diagonal == CUBLAS_DIAG_UNIT ? sum : sum / at(i, i);                                                   \
-      }                                                                                                               \
-    }                                                                                                                 \
-    return CUBLAS_STATUS_SUCCESS;                                                                                     \
+#define PORTOLAN_MATRICES(S, T)                                                                                        \
+  inline cublasStatus_t cublas##S##geam(cublasHandle_t, cublasOperation_t ta, cublasOperation_t tb, int m, int n,      \
+                                        const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, \
+                                        int ldc) {                                                                     \
+    for (int j = 0; j < n; ++j) {                                                                                      \
+      for (int i = 0; i < m; ++i) {                                                                                    \
+        const T x = *alpha == 0         ? T(0)                                                                         \
+                    : ta == CUBLAS_OP_N ? a[i + static_cast<ptrdiff_t>(j) * lda]                                       \
+                                        : a[j + static_cast<ptrdiff_t>(i) * lda];                                      \
+        const T y = *beta == 0          ? T(0)                                                                         \
+                    : tb == CUBLAS_OP_N ? b[i + static_cast<ptrdiff_t>(j) * ldb]                                       \
+                                        : b[j + static_cast<ptrdiff_t>(i) * ldb];                                      \
+        c[i + static_cast<ptrdiff_t>(j) * ldc] = *alpha * x + *beta * y;                                               \
+      }                                                                                                                \
+    }                                                                                                                  \
+    return CUBLAS_STATUS_SUCCESS;                                                                                      \
+  }                                                                                                                    \
+  inline cublasStatus_t cublas##S##trsm(cublasHandle_t, cublasSideMode_t side, cublasFillMode_t fill,                  \
+                                        cublasOperation_t op, cublasDiagType_t diagonal, int m, int n, const T* alpha, \
+                                        const T* a, int lda, T* b, int ldb) {                                          \
+    const auto at = [&](int i, int j) {                                                                                \
+      return op == CUBLAS_OP_N ? a[i + static_cast<ptrdiff_t>(j) * lda] : a[j + static_cast<ptrdiff_t>(i) * lda];      \
+    };                                                                                                                 \
+    const bool left = side == CUBLAS_SIDE_LEFT;                                                                        \
+    /* X A = B is A' X' = B'. */                                                                                       \
+    const bool lower = ((fill == CUBLAS_FILL_MODE_LOWER) == (op == CUBLAS_OP_N)) == left;                              \
+    const int size = left ? m : n, count = left ? n : m;                                                               \
+    for (int j = 0; j < count; ++j) {                                                                                  \
+      for (int step = 0; step < size; ++step) {                                                                        \
+        const int i = lower ? step : size - 1 - step;                                                                  \
+        const auto x = [&](int l) -> T& {                                                                              \
+          return left ? b[l + static_cast<ptrdiff_t>(j) * ldb] : b[j + static_cast<ptrdiff_t>(l) * ldb];               \
+        };                                                                                                             \
+        T sum = *alpha * x(i);                                                                                         \
+        for (int l = lower ? 0 : i + 1; l < (lower ? i : size); ++l) sum -= (left ? at(i, l) : at(l, i)) * x(l);       \
+        x(i) = diagonal == CUBLAS_DIAG_UNIT ? sum : sum / at(i, i);                                                    \
+      }                                                                                                                \
+    }                                                                                                                  \
+    return CUBLAS_STATUS_SUCCESS;                                                                                      \
   }
 PORTOLAN_MATRICES(S, float)
 PORTOLAN_MATRICES(D, double)

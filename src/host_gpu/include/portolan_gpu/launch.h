@@ -14,6 +14,9 @@ struct PortolanStream;
 struct __half;
 struct __nv_bfloat16;
 
+// Reads of a kernel's arguments are no accesses of the kernel's.
+#define PORTOLAN_GPU_UNSEEN __attribute__((no_sanitize("thread")))
+
 namespace portolan::gpu {
 
 int SetLastError(int error);
@@ -93,7 +96,7 @@ void RunBody(const char* kernel, const char* file, int line, const Configuration
   launch.block = configuration.block;
   launch.dynamic_shared_bytes = configuration.shared;
   launch.cooperative = configuration.cooperative;
-  launch.body = [](void* self) { (*static_cast<Body*>(self))(); };
+  launch.body = [](void* self) PORTOLAN_GPU_UNSEEN { (*static_cast<Body*>(self))(); };
   launch.argument = &body;
   launch.pointers = pointers.data();
   launch.pointer_count = static_cast<int>(pointers.size());
@@ -111,7 +114,7 @@ struct Launcher {
   void (*function)(Parameters...);
 
   void operator()(Parameters... values) const {
-    auto body = [&] { function(values...); };
+    auto body = [&]() PORTOLAN_GPU_UNSEEN { function(values...); };
     RunBody(kernel, file, line, configuration, body, values...);
   }
 };
@@ -127,7 +130,7 @@ struct DeducingLauncher {
 
   template <typename... Values>
   void operator()(Values... values) const {
-    auto body = [&] { function(values...); };
+    auto body = [&]() PORTOLAN_GPU_UNSEEN { function(values...); };
     RunBody(kernel, file, line, configuration, body, values...);
   }
 };

@@ -253,18 +253,18 @@ cudaChannelFormatDesc cudaCreateChannelDesc() {
   using Component = portolan::gpu::FirstOf<T>;
   constexpr int kBits = 8 * sizeof(Component);
   constexpr int kCount = portolan::gpu::kComponents<T>;
-  const cudaChannelFormatKind kind = std::is_integral_v<Component>
-                                         ? (std::is_signed_v<Component> ? cudaChannelFormatKindSigned
-                                                                    : cudaChannelFormatKindUnsigned)
-                                         : cudaChannelFormatKindFloat;
+  const cudaChannelFormatKind kind =
+      std::is_integral_v<Component>
+          ? (std::is_signed_v<Component> ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned)
+          : cudaChannelFormatKindFloat;
   return {kBits, kCount > 1 ? kBits : 0, kCount > 2 ? kBits : 0, kCount > 3 ? kBits : 0, kind};
 }
 
 inline cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* desc, cudaExtent extent,
                                      unsigned = 0) {
   auto* made = new cudaArray{*desc, extent.width, extent.height, extent.depth, nullptr};
-  const size_t elements = extent.width * (extent.height == 0 ? 1 : extent.height) *
-                          (extent.depth == 0 ? 1 : extent.depth);
+  const size_t elements =
+      extent.width * (extent.height == 0 ? 1 : extent.height) * (extent.depth == 0 ? 1 : extent.depth);
   *array = made;
   return cudaMalloc(&made->data, elements * static_cast<size_t>(portolan::gpu::ElementBytes(*desc)));
 }
@@ -326,8 +326,9 @@ inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
   const cudaArray* array = p->srcArray != nullptr ? p->srcArray : p->dstArray;
   const size_t unit = array == nullptr ? 1 : static_cast<size_t>(portolan::gpu::ElementBytes(array->desc));
   const auto place = [&](cudaArray_const_t a, const cudaPitchedPtr& pointer, const cudaPos& pos, size_t z) {
-    return a != nullptr ? portolan::gpu::ArrayPlace(a, pos.x * unit, pos.y, pos.z + z)
-                        : static_cast<char*>(pointer.ptr) + pos.x + pointer.pitch * (pos.y + pointer.ysize * (pos.z + z));
+    return a != nullptr
+               ? portolan::gpu::ArrayPlace(a, pos.x * unit, pos.y, pos.z + z)
+               : static_cast<char*>(pointer.ptr) + pos.x + pointer.pitch * (pos.y + pointer.ysize * (pos.z + z));
   };
   const size_t to_pitch = p->dstArray != nullptr ? portolan::gpu::ArrayPitch(p->dstArray) : p->dstPtr.pitch;
   const size_t from_pitch = p->srcArray != nullptr ? portolan::gpu::ArrayPitch(p->srcArray) : p->srcPtr.pitch;
@@ -496,18 +497,18 @@ template <typename T, int kKind, cudaTextureReadMode kMode>
 portolan::gpu::Fetched<T, kMode> tex1Dfetch(texture<T, kKind, kMode>& t, int i) {
   return portolan::gpu::FetchLinear<portolan::gpu::Fetched<T, kMode>>(t.Now(), i);
 }
-#define PORTOLAN_TEXTURE(NAME, PARAMETERS, ...)                                                                   \
-  template <typename T>                                                                                           \
-  T NAME(cudaTextureObject_t t, PORTOLAN_GPU_NAME PARAMETERS) {                                                   \
-    return portolan::gpu::SampleAt<T>(portolan::gpu::TextureOf(t), __VA_ARGS__);                                  \
-  }                                                                                                               \
-  template <typename T>                                                                                           \
-  void NAME(T* result, cudaTextureObject_t t, PORTOLAN_GPU_NAME PARAMETERS) {                                     \
-    *result = portolan::gpu::SampleAt<T>(portolan::gpu::TextureOf(t), __VA_ARGS__);                               \
-  }                                                                                                               \
-  template <typename T, int kKind, cudaTextureReadMode kMode>                                                     \
-  portolan::gpu::Fetched<T, kMode> NAME(texture<T, kKind, kMode>& t, PORTOLAN_GPU_NAME PARAMETERS) {              \
-    return portolan::gpu::SampleAt<portolan::gpu::Fetched<T, kMode>>(t.Now(), __VA_ARGS__);                       \
+#define PORTOLAN_TEXTURE(NAME, PARAMETERS, ...)                                                      \
+  template <typename T>                                                                              \
+  T NAME(cudaTextureObject_t t, PORTOLAN_GPU_NAME PARAMETERS) {                                      \
+    return portolan::gpu::SampleAt<T>(portolan::gpu::TextureOf(t), __VA_ARGS__);                     \
+  }                                                                                                  \
+  template <typename T>                                                                              \
+  void NAME(T* result, cudaTextureObject_t t, PORTOLAN_GPU_NAME PARAMETERS) {                        \
+    *result = portolan::gpu::SampleAt<T>(portolan::gpu::TextureOf(t), __VA_ARGS__);                  \
+  }                                                                                                  \
+  template <typename T, int kKind, cudaTextureReadMode kMode>                                        \
+  portolan::gpu::Fetched<T, kMode> NAME(texture<T, kKind, kMode>& t, PORTOLAN_GPU_NAME PARAMETERS) { \
+    return portolan::gpu::SampleAt<portolan::gpu::Fetched<T, kMode>>(t.Now(), __VA_ARGS__);          \
   }
 PORTOLAN_TEXTURE(tex1D, (float x), 0, x)
 PORTOLAN_TEXTURE(tex2D, (float x, float y), 0, x, y)
@@ -530,25 +531,25 @@ inline char* SurfacePlace(cudaSurfaceObject_t surface, int x_bytes, int y, int z
   return ArrayPlace(array, static_cast<size_t>(x_bytes), static_cast<size_t>(y), static_cast<size_t>(z));
 }
 }  // namespace portolan::gpu
-#define PORTOLAN_SURFACE(DIMENSION, PARAMETERS, ...)                                                              \
-  template <typename T>                                                                                           \
-  T surf##DIMENSION##read(cudaSurfaceObject_t s, PORTOLAN_GPU_NAME PARAMETERS,                                    \
-                          cudaSurfaceBoundaryMode = cudaBoundaryModeTrap) {                                       \
-    const char* place = portolan::gpu::SurfacePlace(s, __VA_ARGS__, sizeof(T));                                   \
-    return place == nullptr ? T{} : *reinterpret_cast<const T*>(place);                                           \
-  }                                                                                                               \
-  template <typename T>                                                                                           \
-  void surf##DIMENSION##read(T* result, cudaSurfaceObject_t s, PORTOLAN_GPU_NAME PARAMETERS,                      \
-                             cudaSurfaceBoundaryMode = cudaBoundaryModeTrap) {                                    \
-    const char* place = portolan::gpu::SurfacePlace(s, __VA_ARGS__, sizeof(T));                                   \
-    *result = place == nullptr ? T{} : *reinterpret_cast<const T*>(place);                                       \
-  }                                                                                                               \
-  template <typename T>                                                                                           \
-  void surf##DIMENSION##write(T value, cudaSurfaceObject_t s, PORTOLAN_GPU_NAME PARAMETERS,                       \
-                              cudaSurfaceBoundaryMode = cudaBoundaryModeTrap) {                                   \
-    if (char* place = portolan::gpu::SurfacePlace(s, __VA_ARGS__, sizeof(T)); place != nullptr) {                 \
-      *reinterpret_cast<T*>(place) = value;                                                                       \
-    }                                                                                                             \
+#define PORTOLAN_SURFACE(DIMENSION, PARAMETERS, ...)                                              \
+  template <typename T>                                                                           \
+  T surf##DIMENSION##read(cudaSurfaceObject_t s, PORTOLAN_GPU_NAME PARAMETERS,                    \
+                          cudaSurfaceBoundaryMode = cudaBoundaryModeTrap) {                       \
+    const char* place = portolan::gpu::SurfacePlace(s, __VA_ARGS__, sizeof(T));                   \
+    return place == nullptr ? T{} : *reinterpret_cast<const T*>(place);                           \
+  }                                                                                               \
+  template <typename T>                                                                           \
+  void surf##DIMENSION##read(T* result, cudaSurfaceObject_t s, PORTOLAN_GPU_NAME PARAMETERS,      \
+                             cudaSurfaceBoundaryMode = cudaBoundaryModeTrap) {                    \
+    const char* place = portolan::gpu::SurfacePlace(s, __VA_ARGS__, sizeof(T));                   \
+    *result = place == nullptr ? T{} : *reinterpret_cast<const T*>(place);                        \
+  }                                                                                               \
+  template <typename T>                                                                           \
+  void surf##DIMENSION##write(T value, cudaSurfaceObject_t s, PORTOLAN_GPU_NAME PARAMETERS,       \
+                              cudaSurfaceBoundaryMode = cudaBoundaryModeTrap) {                   \
+    if (char* place = portolan::gpu::SurfacePlace(s, __VA_ARGS__, sizeof(T)); place != nullptr) { \
+      *reinterpret_cast<T*>(place) = value;                                                       \
+    }                                                                                             \
   }
 PORTOLAN_SURFACE(2D, (int x, int y), x, y, 0)
 PORTOLAN_SURFACE(3D, (int x, int y, int z), x, y, z)

@@ -64,8 +64,9 @@ ZipIterator<Iterators...> make_zip_iterator(std::tuple<Iterators...> all) {
   return ZipIterator<Iterators...>(all);
 }
 template <typename First, typename... Iterators>
-  requires(!requires { typename ZipOf<First>::type; })
-ZipIterator<First, Iterators...> make_zip_iterator(First first, Iterators... rest) {
+requires(!requires {
+  typename ZipOf<First>::type;
+}) ZipIterator<First, Iterators...> make_zip_iterator(First first, Iterators... rest) {
   return ZipIterator<First, Iterators...>(std::tuple<First, Iterators...>(first, rest...));
 }
 template <typename F>
@@ -294,13 +295,13 @@ I stable_partition(I first, I last, F predicate) {
   return std::stable_partition(first, last, predicate);
 }
 template <NoPolicy I, typename V, typename O>
-  requires requires(V v) { *v; }
+requires requires(V v) { *v; }
 O lower_bound(I first, I last, V values, V values_end, O out) {
   for (; values != values_end; ++values, ++out) *out = std::lower_bound(first, last, *values) - first;
   return out;
 }
 template <NoPolicy I, typename V, typename O>
-  requires requires(V v) { *v; }
+requires requires(V v) { *v; }
 O upper_bound(I first, I last, V values, V values_end, O out) {
   for (; values != values_end; ++values, ++out) *out = std::upper_bound(first, last, *values) - first;
   return out;
@@ -338,10 +339,10 @@ void advance(I& it, N count) {
   it += count;
 }
 
-#define PORTOLAN_WITH_POLICY(NAME)                             \
-  template <typename... Rest>                                  \
-  auto NAME(const Policy&, Rest&&... rest) -> decltype(auto) { \
-    return NAME(std::forward<Rest>(rest)...);                  \
+#define PORTOLAN_WITH_POLICY(NAME)                           \
+  template <typename... Rest>                                \
+  auto NAME(const Policy&, Rest&&... rest)->decltype(auto) { \
+    return NAME(std::forward<Rest>(rest)...);                \
   }
 // clang-format 14 does not settle here.
 // clang-format off
