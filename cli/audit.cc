@@ -1,14 +1,20 @@
 #include <fmt/format.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
+#include "base/text.h"
 #include "commands.h"
 #include "compile_report.h"
 #include "porting/port.h"
 #include "porting/process.h"
 #include "porting/report.h"
+#include "porting/verify/verified.h"
 #include "porting_options.h"
 
 namespace portolan {
@@ -17,7 +23,25 @@ namespace {
 struct Options {
   PortingOptions porting;
   bool check = false;
+  std::string verified;  // a report of verify; empty: none
 };
+
+// Adds what the report proves to the findings; returns the sentence on the run.
+Result<std::string> CiteReport(const std::string& path, std::vector<Finding>* findings) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return MakeError(ErrorCode::kNotFound, fmt::format("--verified: cannot read '{}'", path));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const nlohmann::json report = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (report.is_discarded()) {
+    return MakeError(ErrorCode::kParse, fmt::format("--verified: '{}' is no JSON; `portolan --json FILE verify` "
+                                                    "writes what is read here",
+                                                    path));
+  }
+  Result<std::string> sentence = CiteVerified(report, findings);
+  if (!sentence)
+    return MakeError(sentence.error().code, fmt::format("--verified: '{}': {}", path, sentence.error().message));
+  return sentence;
+}
 
 void PrintCounts(const PortReport& report, const PortTarget& target) {
   std::map<std::string, std::array<int, 3>> kinds;
@@ -44,6 +68,10 @@ Result<int> RunAudit(const GlobalOptions& global, const Options& options) {
   PORTOLAN_ASSIGN_OR_RETURN(
       PortReport report,
       Port({options.porting.input, folder ? folder->path() : "", HipIncludeDirectory(options.porting)}, target));
+  std::string verified;
+  if (!options.verified.empty()) {
+    PORTOLAN_ASSIGN_OR_RETURN(verified, CiteReport(options.verified, &report.findings));
+  }
   const std::vector<Finding> found = report.findings;
   std::optional<CompileReport> compiled;
   if (folder) {
@@ -54,6 +82,7 @@ Result<int> RunAudit(const GlobalOptions& global, const Options& options) {
     PrintFindings(found);
     if (compiled) PrintCompileReport(*compiled, target);
     PrintCounts(report, target);
+    if (!verified.empty()) fmt::print("{}", WrapText(verified + ".", 2, 80));
   }
   return options.check && CountFindings(report.findings, FindingLevel::kError) > 0 ? 1 : 0;
 }
@@ -65,6 +94,8 @@ void AddAuditCommand(CLI::App& app, const GlobalOptions& global, int* exit_code)
   CLI::App* audit = app.add_subcommand("audit", "What of a CUDA project is wrong or slow there");
   AddPortingOptions(audit, &options->porting);
   audit->add_flag("--check", options->check, "Exit code 1 when a finding has level error");
+  audit->add_option("--verified", options->verified, HelpText("Cite what a run of verify proved: its JSON report"))
+      ->type_name("FILE");
   audit->callback([&global, exit_code, options] {
     const auto result = RunAudit(global, *options);
     *exit_code = result ? *result : ReportError(result.error());

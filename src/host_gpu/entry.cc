@@ -18,6 +18,12 @@ uint64_t SyncWave(uint64_t mask) {
   return Scheduler::Get().Meet("a wave barrier", mask, 0, true, __builtin_frame_address(0)).active;
 }
 
+void FenceBlock() {
+  if (!Scheduler::running()) return;
+  Scheduler::Get().Meet("a fence of the block", 0, 0, true, __builtin_frame_address(0));
+  Scheduler::current().in_step = true;
+}
+
 unsigned Lane() { return Scheduler::Get().current().lane; }
 
 uint64_t ReadInactiveLane(const char* operation, unsigned lane) {

@@ -419,6 +419,7 @@ int Scheduler::BlockBarrier(int vote, const void* frame) {
   WorkItem& self = *current_;
   CapturePlace(frame, self.base_frame, &self.place);
   self.spins = 0;
+  self.in_step = false;  // the barrier orders what went before
   Block& block = *self.wave->block;
   block.votes += vote;
   self.wave->barrier |= Bit(self.lane);

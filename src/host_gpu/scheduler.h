@@ -44,7 +44,7 @@ struct WorkItem {
   const char* operation = nullptr;
   uint64_t mask = 0;
   bool orders_memory = false;
-  bool in_step = false;  // its last access to shared memory that lanes do in step was volatile
+  bool in_step = false;  // volatile accesses or fences keep its lanes in step: its next write waits for their reads
   bool at_grid_barrier = false;
   int spins = 0;
 };

@@ -68,6 +68,9 @@ class Verifier {
       return MakeError(ErrorCode::kNotFound, fmt::format("'{}' is no folder with a project", options_.project));
     }
     options_.project = fs::canonical(options_.project, error).string();
+    report_.port = options_.port == VerifyPort::kPort     ? "the port"
+                   : options_.port == VerifyPort::kRename ? "the renamed program"
+                                                          : "the given port";
     std::string work = options_.keep_folder;
     if (work.empty()) {
       temporary_ = std::make_unique<TemporaryFolder>();

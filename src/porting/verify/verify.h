@@ -60,6 +60,7 @@ struct VerifyReport {
   std::string why;  // kNotRun
   std::vector<std::string> why_details;
   std::string command;  // as run
+  std::string port;     // what was held against the original: "the port", "the renamed program", "the given port"
   double build_seconds[2] = {0, 0};
   double run_seconds = 0;  // of all runs
   int64_t launches = 0;

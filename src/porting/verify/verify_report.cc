@@ -21,6 +21,7 @@ nlohmann::ordered_json VerifyReportAsJson(const VerifyReport& report, const Port
   if (!report.why.empty()) json["why"] = report.why;
   if (!report.why_details.empty()) json["why_details"] = report.why_details;
   json["command"] = report.command;
+  json["port"] = report.port;
   json["original_lanes"] = report.wave_sizes[0];
   json["port_lanes"] = report.wave_sizes[1];
   json["launches"] = report.launches;

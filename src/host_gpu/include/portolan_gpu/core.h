@@ -67,6 +67,8 @@ struct Exchanged {
 // is for the report. Orders the wave's accesses to shared memory. Valid until the next wait.
 Exchanged Exchange(const char* operation, uint64_t mask, uint64_t operand);
 uint64_t SyncWave(uint64_t mask);
+// As SyncWave for whoever comes; the next write of a lane to shared memory waits for the reads of the others, too.
+void FenceBlock();
 unsigned Lane();
 // A lane is read that took no part: what a GPU does not define. Returns the value to go on with.
 uint64_t ReadInactiveLane(const char* operation, unsigned lane);

@@ -214,7 +214,7 @@ PORTOLAN_INLINE unsigned __lane_id() { return portolan::gpu::Lane(); }
 PORTOLAN_INLINE void __threadfence() {}
 // Code from before __syncwarp passes values between the lanes of a wave with nothing but this, and counts on their
 // being in step.
-PORTOLAN_INLINE void __threadfence_block() { portolan::gpu::SyncWave(0); }
+PORTOLAN_INLINE void __threadfence_block() { portolan::gpu::FenceBlock(); }
 PORTOLAN_INLINE void __threadfence_system() {}
 PORTOLAN_INLINE void __nanosleep(unsigned) { portolan::gpu::Yield(); }
 #ifdef PORTOLAN_GPU_HIP
