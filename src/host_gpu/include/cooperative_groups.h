@@ -92,6 +92,8 @@ class thread_block_tile : public coalesced_group {
   static_assert(kSize <= PORTOLAN_GPU_WAVE, "a tile is no larger than a wave");
   thread_block_tile() : coalesced_group(MaskHere()) {}
   explicit thread_block_tile(unsigned long long mask) : coalesced_group(mask) {}
+  template <typename Other>  // the same tile without its block's type
+  thread_block_tile(const thread_block_tile<kSize, Other>& other) : coalesced_group(other.mask()) {}
   static constexpr unsigned long long size() { return kSize; }
   static constexpr unsigned long long num_threads() { return kSize; }
   unsigned thread_rank() const { return portolan::gpu::Lane() % kSize; }

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "porting/compile_flags.h"
 #include "porting/process.h"
+#include "porting/project_neighbours.h"
 #include "porting/verify/host_source.h"
 
 namespace portolan {
@@ -73,12 +74,34 @@ std::vector<TreeFile> ReadTree(const HostBuildOptions& options, SharedArrays* ar
   return files;
 }
 
+// Headers of the neighbours that the project's sources include. A port has them from the original's neighbours.
+void ReadOutside(const HostBuildOptions& options, SharedArrays* arrays, std::vector<TreeFile>* files) {
+  const fs::path root = options.siblings_of;
+  std::vector<std::string> makefiles;
+  std::vector<const SourceFile*> sources;
+  for (const TreeFile& file : *files) {
+    if (file.source != nullptr) sources.push_back(file.source.get());
+    const std::string name = file.relative.filename().string();
+    if (name == "Makefile" || name == "makefile")
+      makefiles.push_back(ReadText(fs::path(options.project) / file.relative));
+  }
+  for (const std::string& path : OutsideHeaders(root.string(), makefiles, sources)) {
+    TreeFile file;
+    file.relative = path;
+    file.source = std::make_unique<SourceFile>(path, ReadText(root / path));
+    if (options.hip) file.source = std::make_unique<SourceFile>(path, RenameToCuda(*file.source));
+    CollectSharedArrays(*file.source, arrays);
+    files->push_back(std::move(file));
+  }
+}
+
 Status WriteTree(const HostBuildOptions& options, const fs::path& tree, std::set<std::string>* constants) {
   SharedArrays arrays;
-  const std::vector<TreeFile> files = ReadTree(options, &arrays, constants);
+  std::vector<TreeFile> files = ReadTree(options, &arrays, constants);
+  ReadOutside(options, &arrays, &files);
   std::error_code error;
   for (const TreeFile& file : files) {
-    const fs::path to = tree / file.relative;
+    const fs::path to = (tree / file.relative).lexically_normal();
     fs::create_directories(to.parent_path(), error);
     if (file.source == nullptr) {
       // Programs write beside their sources: both runs get files of their own.
@@ -92,16 +115,38 @@ Status WriteTree(const HostBuildOptions& options, const fs::path& tree, std::set
   return {};
 }
 
-// ../data and ../include mean the neighbours of the original project.
-void LinkSiblings(const HostBuildOptions& options, const fs::path& tree) {
+// Links to what is in `from` and not in `to`, below folders that both have, too.
+void LinkMissing(const fs::path& from, const fs::path& to, int depth) {
+  constexpr size_t kMost = 5000;
+  std::error_code error;
+  size_t linked = 0;
+  for (const auto& entry : fs::directory_iterator(from, error)) {
+    if (++linked > kMost) break;
+    const fs::path here = to / entry.path().filename();
+    if (!fs::exists(fs::symlink_status(here, error))) {
+      fs::create_symlink(entry.path(), here, error);
+    } else if (depth > 0 && entry.is_directory(error) && fs::is_directory(here, error) &&
+               !fs::is_symlink(here, error)) {
+      LinkMissing(entry.path(), here, depth - 1);
+    }
+  }
+}
+
+// The folder of the project and its neighbours: ../data and ../include mean these.
+fs::path NeighbourFolder(const HostBuildOptions& options) {
   std::error_code error;
   const fs::path original = fs::absolute(options.siblings_of, error).lexically_normal();
-  const fs::path own = original.has_filename() ? original : original.parent_path();
-  size_t linked = 0;
-  for (const auto& entry : fs::directory_iterator(own.parent_path(), error)) {
-    if (entry.path().filename() == own.filename() || ++linked > 5000) continue;
-    fs::create_symlink(entry.path(), tree.parent_path() / entry.path().filename(), error);
+  return (original.has_filename() ? original : original.parent_path()).parent_path();
+}
+
+void LinkSiblings(const HostBuildOptions& options, const fs::path& tree) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(tree.parent_path(), error)) {
+    // Neighbours of which headers were translated.
+    if (entry.path().filename() == tree.filename()) continue;
+    LinkMissing(NeighbourFolder(options) / entry.path().filename(), entry.path(), 4);
   }
+  LinkMissing(NeighbourFolder(options), tree.parent_path(), 0);
 }
 
 bool IsC(const BuildUnit& unit) { return fs::path(unit.source).extension() == ".c" && !unit.device; }
@@ -169,14 +214,17 @@ std::vector<std::string> FirstMessages(const std::string& output, const std::str
   return messages;
 }
 
-// The flags' folders below the project, as folders of the tree.
+// The flags' folders below the project and its neighbours, as folders of the tree.
 std::vector<std::string> InTree(const std::vector<std::string>& flags, const std::string& project,
-                                const fs::path& tree) {
+                                const std::string& neighbours, const fs::path& tree) {
   std::vector<std::string> result;
   for (std::string flag : flags) {
-    const size_t at = flag.find(project);
-    if (at != std::string::npos && (at == 0 || flag.rfind("-I", 0) == 0)) {
-      flag = flag.substr(0, at) + tree.string() + flag.substr(at + project.size());
+    for (const auto& [from, to] : {std::pair(project, tree.string()), {neighbours, tree.parent_path().string()}}) {
+      const size_t at = flag.find(from);
+      if (at == std::string::npos || (at != 0 && flag.rfind("-I", 0) != 0)) continue;
+      if (at + from.size() < flag.size() && flag[at + from.size()] != '/') continue;
+      flag.replace(at, from.size(), to);
+      break;
     }
     result.push_back(flag);
   }
@@ -230,7 +278,7 @@ Result<HostProgram> BuildForHost(const HostBuildOptions& options, const BuildPla
   const auto work = [&] {
     for (size_t i = next++; i < program.units.size() && !failed; i = next++) {
       BuildUnit unit = program.units[i];
-      unit.flags = InTree(unit.flags, project, tree);
+      unit.flags = InTree(unit.flags, project, NeighbourFolder(options).string(), tree);
       const ProcessResult run = RunProcess(CompileCommand(options, unit, tree, object_files[i], c_as_c), options.limit);
       if (run.Succeeded()) continue;
       failed = true;

@@ -139,4 +139,33 @@ struct DoubleBuffer {
 
 struct NullType {};
 
+// Bits of a key that compare as unsigned numbers the way the keys do: what radix sorts work on.
+template <typename T>
+struct Traits {
+  using UnsignedBits =
+      std::conditional_t<sizeof(T) == 1, unsigned char,
+                         std::conditional_t<sizeof(T) == 2, unsigned short,
+                                            std::conditional_t<sizeof(T) == 4, unsigned int, unsigned long long>>>;
+  static constexpr UnsignedBits HIGH_BIT = UnsignedBits(1) << (8 * sizeof(T) - 1);
+  static constexpr bool kUnsigned = std::is_integral_v<T> && std::is_unsigned_v<T>;
+  static UnsignedBits TwiddleIn(UnsignedBits key) {
+    if constexpr (kUnsigned) {
+      return key;
+    } else if constexpr (std::is_integral_v<T>) {
+      return key ^ HIGH_BIT;
+    } else {
+      return key ^ ((key & HIGH_BIT) != 0 ? UnsignedBits(-1) : HIGH_BIT);
+    }
+  }
+  static UnsignedBits TwiddleOut(UnsignedBits key) {
+    if constexpr (kUnsigned) {
+      return key;
+    } else if constexpr (std::is_integral_v<T>) {
+      return key ^ HIGH_BIT;
+    } else {
+      return key ^ ((key & HIGH_BIT) != 0 ? HIGH_BIT : UnsignedBits(-1));
+    }
+  }
+};
+
 }  // namespace cub
