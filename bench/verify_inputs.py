@@ -58,6 +58,56 @@ def bitmap(path, width, height, rng):
         out.write(pixels)
 
 
+def matrices(path, count, rng):
+    """How many, then nine numbers each (svd3x3)."""
+    with open(path, "w") as out:
+        out.write(f"{count}\n")
+        for _ in range(count):
+            out.write(" ".join(f"{rng.uniform(-1, 1):.6f}" for _ in range(9)) + "\n")
+
+
+def expressions(path, genes, conditions, rng):
+    """A table with a heading, columns between tabs (ccs)."""
+    with open(path, "w") as out:
+        out.write("\t".join(["ID"] + [f"c{j}" for j in range(conditions)]) + "\n")
+        for i in range(genes):
+            out.write("\t".join([f"g{i}"] + [f"{rng.uniform(0, 10):.4f}" for _ in range(conditions)]) + "\n")
+
+
+def egr(path, nodes, degree, rng):
+    """A graph of the ECL programs: two counts, the rows' begins, neighbours both ways, weights, all 32-bit."""
+    rows = [set() for _ in range(nodes)]
+    for a in range(nodes):
+        for b in (rng.randrange(nodes) for _ in range(rng.randrange(2 * degree))):
+            if a != b:
+                rows[a].add(b)
+                rows[b].add(a)
+    neighbours = [b for row in rows for b in sorted(row)]
+    begins = [0]
+    for row in rows:
+        begins.append(begins[-1] + len(row))
+    weights = [rng.randrange(1, 100) for _ in neighbours]
+    with open(path, "wb") as out:
+        for values in ([nodes, len(neighbours)], begins, neighbours, weights):
+            out.write(struct.pack(f"<{len(values)}i", *values))
+
+
+def doubles(path, count, rng):
+    """A slow curve (mpc compresses it)."""
+    with open(path, "wb") as out:
+        out.write(struct.pack(f"<{count}d", *(1000 + i * 0.5 + rng.random() for i in range(count))))
+
+
+def proteins(folder, pairs, rng):
+    """Two FASTA files, a line a sequence (bsw)."""
+    os.makedirs(folder, exist_ok=True)
+    for name, low in (("reference", 100), ("query", 60)):
+        with open(f"{folder}/protein-{name}.fasta", "w") as out:
+            for i in range(pairs):
+                length = rng.randrange(low, 2 * low)
+                out.write(f">{name}{i}\n" + "".join(rng.choice("ACDEFGHIKLMNPQRSTVWY") for _ in range(length)) + "\n")
+
+
 # Program: what writes its inputs, below the folder that holds all programs.
 INPUTS = {
     "lanczos": lambda d, r: edges(d + "/lanczos-cuda/data/social-large-800k.txt", 128, 400, r),
@@ -65,6 +115,12 @@ INPUTS = {
     "ge-spmm": lambda d, r: matrix_market(d + "/ge-spmm-cuda/data/snap/amazon0302/amazon0302.mtx", 300, 2000, r),
     "columnarSolver": lambda d, r: bigrams(d + "/columnarSolver-cuda/data", r),
     "sa": lambda d, r: genome(d + "/sa-cuda/genome.txt", 4096, r),
+    "cc": lambda d, r: egr(d + "/cc-cuda/delaunay_n24.egr", 300, 8, r),
+    "floydwarshall2": lambda d, r: egr(d + "/floydwarshall2-cuda/CollegeMsg.egr", 96, 6, r),
+    "mpc": lambda d, r: doubles(d + "/mpc-cuda/msg_sp.trace.out", 16384, r),
+    "bsw": lambda d, r: proteins(d + "/bsw-cuda/test-data", 6, r),
+    "svd3x3": lambda d, r: matrices(d + "/svd3x3-cuda/Dataset_1M.txt", 600, r),
+    "ccs": lambda d, r: expressions(d + "/ccs-cuda/Data_Constant_100_1_bicluster.txt", 40, 20, r),
     "sobel": lambda d, r: bitmap(d + "/sobel-cuda/SobelFilter_Input.bmp", 64, 48, r),
 }
 
@@ -79,6 +135,20 @@ COMMANDS = {
     "logan": ("./main inputs/example.txt 17 5 1", []),
     "multimaterial": ("./multimat_FL 64 64 0.3 0.05 0.05", []),
     "matern": ("./main 16 1", []),
+    "svd3x3": ("./main Dataset_1M.txt 1", []),
+    "ccs": ("./main -t 0.9 -i Data_Constant_100_1_bicluster.txt -o ./Output.txt -m 4 -p 1 -g 100.0 -r 1", []),
+    "hungarian": ("./main output.txt", ["n_tests=1", "user_n=100"]),
+    "keccaktreehash": ("./main", ["IMAX=1", "NB_INPUT_BLOCK=64"]),
+    "hadamard": ("./main 1 1", []),
+    "cc": ("./main delaunay_n24.egr 1", []),
+    "floydwarshall2": ("./main CollegeMsg.egr 1", []),
+    "mpc": ("./main msg_sp.trace.out 1", []),
+    "bsw": ("./main ./test-data/protein-reference.fasta ./test-data/protein-query.fasta out", []),
+    "shuffle": ("./main 1 1", ["total=4096"]),
+    "vote": ("./main 1", []),
+    "btree": ("./main 2048 2048", []),
+    "atomicAggregate": ("./main 1", ["nBlocks=64"]),
+    "gc": ("./main ../mis-cuda/internet.egr 1", []),
     "fpdc": ("./main 7 4 1 2", ["MAX=65536"]),
     "fresnel": ("./main 1", ["interval=1e-3"]),
     "tensorT": ("./main 1", ["d5=6", "d6=5"]),

@@ -196,6 +196,8 @@ std::vector<std::string> CompileCommand(const HostBuildOptions& options, const B
     if (flag.rfind("-std=", 0) == 0) continue;
     command.push_back(flag);
   }
+  // Programs print __FILE__: the same in both.
+  command.push_back(fmt::format("-fmacro-prefix-map={}/=", tree.string()));
   command.insert(command.end(), {"-iquote", (tree / unit.source).parent_path().string(), "-I", options.include_dir,
                                  "-c", (tree / unit.source).string(), "-o", object});
   return command;

@@ -114,6 +114,14 @@ TEST(Verify, BroadcastOfLane31WithoutAWidthFailsAndWithOneAgrees) {
   EXPECT_TRUE(twin.findings.empty()) << Text(twin);
 }
 
+TEST(Verify, TheProgramsOwnNameIsTheSameInBoth) {
+  const VerifyReport report =
+      RunProgram("__global__ void k(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }\n",
+                 VerifyPort::kRename, "printf(\"%s\\n\", __FILE__); k<<<1, 64>>>(in, out);");
+  EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
+  EXPECT_TRUE(report.findings.empty()) << Text(report);
+}
+
 TEST(Verify, AVoteOfNobodyIsZeroOnBothWidths) {
   const VerifyReport report = RunProgram(
       "__global__ void k(const int* in, int* out) {\n"
