@@ -92,6 +92,16 @@ def egr(path, nodes, degree, rng):
             out.write(struct.pack(f"<{len(values)}i", *values))
 
 
+def signed_edges(path, nodes, count, rng):
+    """A heading, then from,to,sign (graphB+)."""
+    with open(path, "w") as out:
+        out.write("from,to,sign\n")
+        for i in range(1, nodes):
+            out.write(f"{i - 1},{i},1\n")
+        for _ in range(count):
+            out.write(f"{rng.randrange(nodes)},{rng.randrange(nodes)},{rng.choice([-1, 1])}\n")
+
+
 def doubles(path, count, rng):
     """A slow curve (mpc compresses it)."""
     with open(path, "wb") as out:
@@ -117,6 +127,7 @@ INPUTS = {
     "sa": lambda d, r: genome(d + "/sa-cuda/genome.txt", 4096, r),
     "cc": lambda d, r: egr(d + "/cc-cuda/delaunay_n24.egr", 300, 8, r),
     "floydwarshall2": lambda d, r: egr(d + "/floydwarshall2-cuda/CollegeMsg.egr", 96, 6, r),
+    "graphB+": lambda d, r: signed_edges(d + "/graphB+-cuda/graph.csv", 200, 1500, r),
     "mpc": lambda d, r: doubles(d + "/mpc-cuda/msg_sp.trace.out", 16384, r),
     "bsw": lambda d, r: proteins(d + "/bsw-cuda/test-data", 6, r),
     "svd3x3": lambda d, r: matrices(d + "/svd3x3-cuda/Dataset_1M.txt", 600, r),
@@ -142,6 +153,8 @@ COMMANDS = {
     "hadamard": ("./main 1 1", []),
     "cc": ("./main delaunay_n24.egr 1", []),
     "floydwarshall2": ("./main CollegeMsg.egr 1", []),
+    "graphB+": ("./main graph.csv 2 output", []),
+    "opticalFlow": ("./main data/frame10.ppm data/frame11.ppm", ["nSolverIters=2", "nWarpIters=1"]),
     "mpc": ("./main msg_sp.trace.out 1", []),
     "bsw": ("./main ./test-data/protein-reference.fasta ./test-data/protein-query.fasta out", []),
     "shuffle": ("./main 1 1", ["total=4096"]),

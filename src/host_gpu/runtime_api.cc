@@ -106,10 +106,24 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
     case cudaDevAttrMaxThreadsPerBlock:
     case cudaDevAttrMaxBlockDimX:
+    case cudaDevAttrMaxBlockDimY:
       *value = p.maxThreadsPerBlock;
       return cudaSuccess;
     case cudaDevAttrMaxGridDimX:
       *value = p.maxGridSize[0];
+      return cudaSuccess;
+    case cudaDevAttrMaxBlockDimZ:
+      *value = p.maxThreadsDim[2];
+      return cudaSuccess;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ:
+      *value = p.maxGridSize[1];
+      return cudaSuccess;
+    case cudaDevAttrTotalConstantMemory:
+      *value = static_cast<int>(p.totalConstMem);
+      return cudaSuccess;
+    case cudaDevAttrAsyncEngineCount:
+      *value = p.asyncEngineCount;
       return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlock:
       *value = static_cast<int>(p.sharedMemPerBlock);
@@ -145,9 +159,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrComputeMode:
+    case cudaDevAttrIntegrated:
       *value = 0;
       return cudaSuccess;
     case cudaDevAttrManagedMemory:
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrConcurrentManagedAccess:
     case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrMemoryPoolsSupported:

@@ -104,17 +104,24 @@ void RunBody(const char* kernel, const char* file, int line, const Configuration
   SetLastError(Run(launch));
 }
 
-// A kernel whose parameters are known: arguments convert to them at the call, once, as in C++.
-template <typename... Parameters>
+// A kernel whose parameters are known: arguments convert to them at the call, once, as in C++. `Call` names the kernel
+// as written, for launches that leave arguments to their defaults.
+template <typename Call, typename... Parameters>
 struct Launcher {
   const char* kernel;
   const char* file;
   int line;
   Configuration configuration;
   void (*function)(Parameters...);
+  Call call;
 
   void operator()(Parameters... values) const {
     auto body = [&]() PORTOLAN_GPU_UNSEEN { function(values...); };
+    RunBody(kernel, file, line, configuration, body, values...);
+  }
+  template <typename... Values>
+  requires(sizeof...(Values) < sizeof...(Parameters)) void operator()(Values... values) const {
+    auto body = [&]() PORTOLAN_GPU_UNSEEN { call(values...); };
     RunBody(kernel, file, line, configuration, body, values...);
   }
 };
@@ -135,10 +142,10 @@ struct DeducingLauncher {
   }
 };
 
-template <typename Tag, typename... Parameters>
-Launcher<Parameters...> MakeLauncher(Tag, const char* kernel, const char* file, int line, Configuration configuration,
-                                     void (*function)(Parameters...)) {
-  return {kernel, file, line, configuration, function};
+template <typename Tag, typename Call, typename... Parameters>
+Launcher<Call, Parameters...> MakeLauncher(Tag, const char* kernel, const char* file, int line,
+                                           Configuration configuration, Call call, void (*function)(Parameters...)) {
+  return {kernel, file, line, configuration, function, call};
 }
 template <typename Function>
 DeducingLauncher<Function> MakeDeducingLauncher(const char* kernel, const char* file, int line,
@@ -150,25 +157,26 @@ DeducingLauncher<Function> MakeDeducingLauncher(const char* kernel, const char* 
 template <typename... Parameters, size_t... kIndex>
 void LaunchPacked(void (*function)(Parameters...), void** arguments, const Configuration& configuration,
                   const char* kernel, const char* file, int line, std::index_sequence<kIndex...>) {
-  Launcher<Parameters...>{kernel, file, line, configuration,
-                          function}(*static_cast<std::remove_reference_t<Parameters>*>(arguments[kIndex])...);
+  const auto call = [&](auto&... values) { function(values...); };
+  Launcher<decltype(call), Parameters...>{kernel, file, line, configuration, function, call}(
+      *static_cast<std::remove_reference_t<Parameters>*>(arguments[kIndex])...);
 }
 
 }  // namespace portolan::gpu
 
 #define PORTOLAN_GPU_NAME(...) __VA_ARGS__
 #define PORTOLAN_GPU_TEXT(...) #__VA_ARGS__
-#define PORTOLAN_GPU_LAUNCH(KERNEL, CONFIGURATION)                                                     \
-  [&](auto portolan_tag, ::portolan::gpu::Configuration portolan_configuration) {                      \
-    if constexpr (requires {                                                                           \
-                    ::portolan::gpu::MakeLauncher(portolan_tag, "", "", 0, portolan_configuration,     \
-                                                  PORTOLAN_GPU_NAME KERNEL);                           \
-                  }) {                                                                                 \
-      return ::portolan::gpu::MakeLauncher(portolan_tag, PORTOLAN_GPU_TEXT KERNEL, __FILE__, __LINE__, \
-                                           portolan_configuration, PORTOLAN_GPU_NAME KERNEL);          \
-    } else {                                                                                           \
-      return ::portolan::gpu::MakeDeducingLauncher(                                                    \
-          PORTOLAN_GPU_TEXT KERNEL, __FILE__, __LINE__, portolan_configuration,                        \
-          [&](auto&... portolan_value) { PORTOLAN_GPU_NAME KERNEL(portolan_value...); });              \
-    }                                                                                                  \
+#define PORTOLAN_GPU_LAUNCH(KERNEL, CONFIGURATION)                                                                \
+  [&](auto portolan_tag, ::portolan::gpu::Configuration portolan_configuration) {                                 \
+    const auto portolan_call = [&](auto&... portolan_value) { PORTOLAN_GPU_NAME KERNEL(portolan_value...); };     \
+    if constexpr (requires {                                                                                      \
+                    ::portolan::gpu::MakeLauncher(portolan_tag, "", "", 0, portolan_configuration, portolan_call, \
+                                                  PORTOLAN_GPU_NAME KERNEL);                                      \
+                  }) {                                                                                            \
+      return ::portolan::gpu::MakeLauncher(portolan_tag, PORTOLAN_GPU_TEXT KERNEL, __FILE__, __LINE__,            \
+                                           portolan_configuration, portolan_call, PORTOLAN_GPU_NAME KERNEL);      \
+    } else {                                                                                                      \
+      return ::portolan::gpu::MakeDeducingLauncher(PORTOLAN_GPU_TEXT KERNEL, __FILE__, __LINE__,                  \
+                                                   portolan_configuration, portolan_call);                        \
+    }                                                                                                             \
   }(0, ::portolan::gpu::Configuration CONFIGURATION)
