@@ -11,7 +11,7 @@
 namespace portolan {
 namespace {
 
-constexpr size_t kMostDetails = 3;  // differences that are told besides the first
+constexpr size_t kMostDetails = 6;  // kernels whose differences are told besides the first
 
 std::string TypeName(const ElementType& type) {
   switch (type.letter) {
@@ -94,9 +94,11 @@ void FindingWriter::AddDifferences(const std::vector<const RunDifference*>& diff
     }
     finding.details.push_back(fmt::format("launched at {}:{}", RelativeFile(0, first.launch.file), first.launch.line));
   }
-  for (size_t i = 1; i < differences.size() && i <= kMostDetails; ++i) {
-    finding.details.push_back(fmt::format("also after launch {} of {}: {}", differences[i]->launch.number,
-                                          differences[i]->launch.kernel, DifferenceText(*differences[i])));
+  std::set<std::string> told = {first.launch.kernel};
+  for (const RunDifference* other : differences) {
+    if (told.size() > kMostDetails || !told.insert(other->launch.kernel).second) continue;
+    finding.details.push_back(fmt::format("also after launch {} of {}: {}", other->launch.number, other->launch.kernel,
+                                          DifferenceText(*other)));
   }
   findings_->push_back(finding);
 }
