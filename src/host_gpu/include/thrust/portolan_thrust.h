@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <iostream>  // Thrust brings it, and programs count on that
 #include <iterator>
 #include <memory>
 #include <numeric>
