@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -26,8 +27,8 @@ struct Options {
   std::string verified;  // a report of verify; empty: none
 };
 
-// Adds what the report proves to the findings; returns the sentence on the run.
-Result<std::string> CiteReport(const std::string& path, std::vector<Finding>* findings) {
+// Adds what the report proves to the findings of `project`; returns the sentence on the run.
+Result<std::string> CiteReport(const std::string& path, const std::string& project, std::vector<Finding>* findings) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return MakeError(ErrorCode::kNotFound, fmt::format("--verified: cannot read '{}'", path));
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -38,8 +39,18 @@ Result<std::string> CiteReport(const std::string& path, std::vector<Finding>* fi
                                                     path));
   }
   Result<std::string> sentence = CiteVerified(report, findings);
-  if (!sentence)
+  if (!sentence) {
     return MakeError(sentence.error().code, fmt::format("--verified: '{}': {}", path, sentence.error().message));
+  }
+  std::error_code error;
+  for (const Finding& finding : *findings) {
+    if (finding.kind != "verified" || std::filesystem::exists(std::filesystem::path(project) / finding.file, error)) {
+      continue;
+    }
+    return MakeError(
+        ErrorCode::kInvalidValue,
+        fmt::format("--verified: '{}' is of another project: '{}' has no file '{}'", path, project, finding.file));
+  }
   return sentence;
 }
 
@@ -70,7 +81,7 @@ Result<int> RunAudit(const GlobalOptions& global, const Options& options) {
       Port({options.porting.input, folder ? folder->path() : "", HipIncludeDirectory(options.porting)}, target));
   std::string verified;
   if (!options.verified.empty()) {
-    PORTOLAN_ASSIGN_OR_RETURN(verified, CiteReport(options.verified, &report.findings));
+    PORTOLAN_ASSIGN_OR_RETURN(verified, CiteReport(options.verified, options.porting.input, &report.findings));
   }
   const std::vector<Finding> found = report.findings;
   std::optional<CompileReport> compiled;
