@@ -147,6 +147,7 @@ COMMANDS = {
     "multimaterial": ("./multimat_FL 64 64 0.3 0.05 0.05", []),
     "matern": ("./main 16 1", []),
     "dense-embedding": ("./main 800 16 1", []),
+    "zmddft": ("./main 1", []),
     "scan2": ("./main 1 65536 256", []),
     "svd3x3": ("./main Dataset_1M.txt 1", []),
     "ccs": ("./main -t 0.9 -i Data_Constant_100_1_bicluster.txt -o ./Output.txt -m 4 -p 1 -g 100.0 -r 1", []),

@@ -114,9 +114,10 @@ TEST(Verify, BroadcastOfLane31WithoutAWidthFailsAndWithOneAgrees) {
   EXPECT_TRUE(twin.findings.empty()) << Text(twin);
 }
 
+// The last argument is left to its default.
 TEST(Verify, TheProgramsOwnNameIsTheSameInBoth) {
   const VerifyReport report =
-      RunProgram("__global__ void k(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }\n",
+      RunProgram("__global__ void k(const int* in, int* out, int n = 3) { out[threadIdx.x] = in[threadIdx.x] + n; }\n",
                  VerifyPort::kRename, "printf(\"%s\\n\", __FILE__); k<<<1, 64>>>(in, out);");
   EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Text(report);
   EXPECT_TRUE(report.findings.empty()) << Text(report);
