@@ -14,5 +14,5 @@
 #include "portolan_gpu/math.h"
 #include "portolan_gpu/runtime_api.h"
 #include "portolan_gpu/shared.h"
-#include "portolan_gpu/texture.h"
+#include "portolan_gpu/texture_objects.h"
 #include "portolan_gpu/warp.h"
