@@ -159,7 +159,7 @@ class Comparison {
   };
 
   void Print(const Job& job, int64_t batch, const char* variant, const StepPrice& price, const ClassTimes& slow,
-             const TimedNetwork& timed) const {
+             TimedNetwork& timed) const {
     std::printf("%-14s %6lld %-10s %7.3f ms %7.3f ms %+7.1f%% %7.1f%%  %.2f %.2f %.2f %.2f\n", job.model.id.c_str(),
                 static_cast<long long>(batch), variant, price.Total() * 1e3, timed.StepSeconds() * 1e3,
                 100 * (price.Total() / timed.StepSeconds() - 1), 100 * timed.Spread(), slow[0], slow[1], slow[2],
@@ -172,6 +172,18 @@ class Comparison {
         std::printf("    %-22s %10.1f us %10.1f us %+7.1f%%\n", phase.c_str(), seconds * 1e6, measured * 1e6,
                     100 * (seconds / measured - 1));
       }
+    }
+    // Parameters name the layers; those without are joins and interactions.
+    const NetworkPlan& plan = timed.network().plan();
+    const std::vector<LayerTime> layers = timed.Layers();
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const auto& parameters = plan.layers[l].layer->parameters;
+      const LayerTime& priced = price.layers[l];
+      std::printf("      %-20s forward %9.1f us %9.1f us %+7.1f%%   backward %9.1f us %9.1f us %+7.1f%%\n",
+                  parameters.empty() ? "-" : parameters.front().name.c_str(), priced.forward_s * 1e6,
+                  layers[l].forward_s * 1e6, 100 * (priced.forward_s / layers[l].forward_s - 1),
+                  priced.backward_s * 1e6, layers[l].backward_s * 1e6,
+                  100 * (priced.backward_s / layers[l].backward_s - 1));
     }
   }
 

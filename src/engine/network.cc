@@ -62,6 +62,7 @@ Network::Network(NetworkPlan plan, uint64_t seed) : plan_(std::move(plan)) {
     row_states_.push_back(floats > 0 ? static_cast<float*>(AllocateZeroed(4 * rows * floats)) : nullptr);
     tables_.push_back({rows_.back(), row_states_.back(), rows, static_cast<int32_t>(table.dim), plan_.options.row});
   }
+  layer_times_.resize(plan_.layers.size());
   Initialise(seed);
 }
 
@@ -176,12 +177,15 @@ LayerIo Network::Io(const Batch& batch, size_t index, int64_t first, int64_t row
 
 void Network::ForwardLayers(const Batch& batch, int64_t first, int64_t rows) {
   for (size_t l = 0; l < plan_.layers.size(); ++l) {
+    const double begin = Now();
     plan_.layers[l].layer->Forward(Io(batch, l, first, rows, LayerIo::Gradients::kOverwrite));
+    layer_times_[l].forward_s += Now() - begin;
   }
 }
 
 void Network::BackwardLayers(const Batch& batch, int64_t first, int64_t rows, LayerIo::Gradients mode) {
   for (size_t l = plan_.layers.size(); l-- > 0;) {
+    const double begin = Now();
     const NetworkLayer& layer = plan_.layers[l];
     const LayerIo io = Io(batch, l, first, rows, mode);
     layer.layer->Backward(io);
@@ -195,6 +199,7 @@ void Network::BackwardLayers(const Batch& batch, int64_t first, int64_t rows, La
         }
       }
     }
+    layer_times_[l].backward_s += Now() - begin;
   }
 }
 
@@ -204,6 +209,7 @@ StepResult Network::TrainStep(const Batch& batch, const UpdateSettings& settings
                               const std::function<void()>& beside) {
   if (beside) beside();
   phases_.clear();
+  layer_times_.assign(plan_.layers.size(), {});
   double begin = Now();
   BindBatch(batch);
   ForwardRows();

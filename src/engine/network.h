@@ -131,6 +131,11 @@ struct HostCacheCounts {
   int64_t written_back = 0;  // rows that left the cache
 };
 
+// Seconds that the last step spent in one layer, micro-batches together; gradients added afterwards are the layer's.
+struct LayerTime {
+  double forward_s = 0, backward_s = 0;
+};
+
 // A model in training on some device: what the training loop, checkpoints and reports need of it. Not thread-safe.
 class TrainableNetwork {
  public:
@@ -178,6 +183,8 @@ class Network : public TrainableNetwork {
   const NetworkPlan& plan() const override { return plan_; }
   std::vector<State> States() override;
   const std::vector<PhaseTime>& phases() const override { return phases_; }
+  // In the order of plan().layers.
+  const std::vector<LayerTime>& layer_times() const { return layer_times_; }
 
  private:
   void Initialise(uint64_t seed);
@@ -208,6 +215,7 @@ class Network : public TrainableNetwork {
   void* workspace_ = nullptr;
   int64_t workspace_bytes_ = 0;
   std::vector<PhaseTime> phases_;
+  std::vector<LayerTime> layer_times_;
   std::vector<float> optimizer_scratch_;  // eager dense optimizer
 };
 

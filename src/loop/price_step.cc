@@ -290,11 +290,16 @@ StepPrice PriceStep(const NetworkPlan& plan, const std::vector<TableLookups>& lo
   for (const NetworkLayer& layer : plan.layers) {
     const LayerIo io = ShapeOf(plan, layer, plan.MicroBatch());
     const LayerCalls calls = layer.layer->Calls(io);
+    LayerTime& of_layer = price.layers.emplace_back();
     for (const KernelCall& call : calls.forward) {
-      price.Add(StepPrice::kDenseForward, ClassOf(GridOf(call)), micro_batches * PriceCall(call, calibration));
+      const double seconds = micro_batches * PriceCall(call, calibration);
+      price.Add(StepPrice::kDenseForward, ClassOf(GridOf(call)), seconds);
+      of_layer.forward_s += seconds;
     }
     for (const KernelCall& call : calls.backward) {
-      price.Add(StepPrice::kDenseBackward, ClassOf(GridOf(call)), micro_batches * PriceCall(call, calibration));
+      const double seconds = micro_batches * PriceCall(call, calibration);
+      price.Add(StepPrice::kDenseBackward, ClassOf(GridOf(call)), seconds);
+      of_layer.backward_s += seconds;
     }
     for (size_t i = 0; i < layer.inputs.size(); ++i) {
       if (layer.added[i] < 0) continue;

@@ -24,6 +24,7 @@ struct StepPrice {
     kPhases
   };
   std::array<ClassTimes, kPhases> seconds{};
+  std::vector<LayerTime> layers;  // of them, the kernel calls of each layer of the plan; not scaled
 
   void Add(Phase phase, KernelClass kernel_class, double more) {
     seconds[phase][static_cast<size_t>(kernel_class)] += more;

@@ -49,6 +49,7 @@ Status TimedNetwork::Round(const std::vector<Batch>& batches) {
       }
     }
     times.push_back(whole);
+    layers_.push_back(network_->layer_times());
     for (const auto& phase : phases) {
       auto same = std::find_if(phases_.begin(), phases_.end(), [&](const auto& p) { return p.first == phase.first; });
       if (same == phases_.end()) same = phases_.insert(phases_.end(), {phase.first, {}});
@@ -70,6 +71,19 @@ double TimedNetwork::Spread() const {
 std::vector<std::pair<std::string, double>> TimedNetwork::Phases() const {
   std::vector<std::pair<std::string, double>> medians;
   for (const auto& [name, times] : phases_) medians.emplace_back(name, MedianOf(times));
+  return medians;
+}
+
+std::vector<LayerTime> TimedNetwork::Layers() const {
+  std::vector<LayerTime> medians(network_->plan().layers.size());
+  for (size_t l = 0; l < medians.size(); ++l) {
+    std::vector<double> forward, backward;
+    for (const auto& step : layers_) {
+      forward.push_back(step[l].forward_s);
+      backward.push_back(step[l].backward_s);
+    }
+    medians[l] = {MedianOf(forward), MedianOf(backward)};
+  }
   return medians;
 }
 

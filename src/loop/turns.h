@@ -25,6 +25,9 @@ class TimedNetwork {
   // Median of each phase over all steps, by the engine's names.
   std::vector<std::pair<std::string, double>> Phases() const;
 
+  // Median of each layer over all steps, in the plan's order.
+  std::vector<LayerTime> Layers() const;
+
   Network& network() { return *network_; }
   // Predictions made before their batch was trained on, over the last `samples` or more.
   const BinaryMetrics& progressive() const { return progressive_; }
@@ -33,6 +36,7 @@ class TimedNetwork {
   void ForgetRounds() {
     rounds_.clear();
     phases_.clear();
+    layers_.clear();
   }
 
  private:
@@ -43,6 +47,7 @@ class TimedNetwork {
   int64_t step_ = 0;
   std::vector<double> rounds_;
   std::vector<std::pair<std::string, std::vector<double>>> phases_;
+  std::vector<std::vector<LayerTime>> layers_;  // of each step
   BinaryMetrics progressive_;
 };
 

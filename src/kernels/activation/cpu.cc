@@ -1,16 +1,67 @@
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/cpu_clones.h"
 #include "kernels/activation/activation.h"
+#include "kernels/vector_math.h"
 
 namespace portolan::kernels::cpu {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 64;
 
-PORTOLAN_CPU_INLINE float Sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+PORTOLAN_CPU_INLINE float Value(ActivationKind kind, float x) {
+  switch (kind) {
+    case ActivationKind::kNone:
+      return x;
+    case ActivationKind::kRelu:
+      return x > 0 ? x : 0;
+    case ActivationKind::kSigmoid:
+      return VectorSigmoid(x);
+    case ActivationKind::kSilu:
+      return x * VectorSigmoid(x);
+    case ActivationKind::kGelu:
+      return x * 0.5f * (1.0f + VectorErf(x * 0.70710678f, VectorExp(-0.5f * x * x)));
+  }
+  return x;
+}
+
+// x: of kSilu and kGelu; y: of kRelu and kSigmoid.
+PORTOLAN_CPU_INLINE float Slope(ActivationKind kind, float x, float y) {
+  switch (kind) {
+    case ActivationKind::kNone:
+      return 1;
+    case ActivationKind::kRelu:
+      return y > 0 ? 1.0f : 0.0f;
+    case ActivationKind::kSigmoid:
+      return y * (1.0f - y);
+    case ActivationKind::kSilu: {
+      const float sigmoid = VectorSigmoid(x);
+      return sigmoid * (1.0f + x * (1.0f - sigmoid));
+    }
+    case ActivationKind::kGelu: {
+      const float gauss = VectorExp(-0.5f * x * x);
+      // 1 / sqrt(2 pi) e^(-x^2 / 2)
+      return 0.5f * (1.0f + VectorErf(x * 0.70710678f, gauss)) + x * (0.39894228f * gauss);
+    }
+  }
+  return 1;
+}
+
+// In place where y = x, which is what the pragma says is no hazard.
+template <ActivationKind kKind>
+PORTOLAN_CPU_INLINE void ForwardLoop(int64_t width, const float* x, float* y) {
+#pragma omp simd
+  for (int64_t n = 0; n < width; ++n) y[n] = Value(kKind, x[n]);
+}
+
+template <ActivationKind kKind>
+PORTOLAN_CPU_INLINE void BackwardLoop(int64_t width, const float* x, const float* y, const float* dy, float* dx) {
+  constexpr bool kNeedsX = kKind == ActivationKind::kSilu || kKind == ActivationKind::kGelu;
+  constexpr bool kNeedsY = kKind == ActivationKind::kRelu || kKind == ActivationKind::kSigmoid;
+#pragma omp simd
+  for (int64_t n = 0; n < width; ++n) dx[n] = dy[n] * Slope(kKind, kNeedsX ? x[n] : 0.0f, kNeedsY ? y[n] : 0.0f);
+}
 
 PORTOLAN_CPU_CLONES void AddBias(int64_t width, const float* __restrict bias, float* __restrict x) {
   for (int64_t n = 0; n < width; ++n) x[n] += bias[n];
@@ -22,17 +73,13 @@ PORTOLAN_CPU_CLONES void ForwardRow(ActivationKind kind, int64_t width, const fl
       if (x != y) std::copy_n(x, width, y);
       return;
     case ActivationKind::kRelu:
-      for (int64_t n = 0; n < width; ++n) y[n] = x[n] > 0 ? x[n] : 0;
-      return;
+      return ForwardLoop<ActivationKind::kRelu>(width, x, y);
     case ActivationKind::kSigmoid:
-      for (int64_t n = 0; n < width; ++n) y[n] = Sigmoid(x[n]);
-      return;
+      return ForwardLoop<ActivationKind::kSigmoid>(width, x, y);
     case ActivationKind::kSilu:
-      for (int64_t n = 0; n < width; ++n) y[n] = x[n] * Sigmoid(x[n]);
-      return;
+      return ForwardLoop<ActivationKind::kSilu>(width, x, y);
     case ActivationKind::kGelu:
-      for (int64_t n = 0; n < width; ++n) y[n] = x[n] * 0.5f * (1.0f + std::erf(x[n] * 0.70710678f));
-      return;
+      return ForwardLoop<ActivationKind::kGelu>(width, x, y);
   }
 }
 
@@ -43,23 +90,13 @@ PORTOLAN_CPU_CLONES void BackwardRow(ActivationKind kind, int64_t width, const f
       if (dx != dy) std::copy_n(dy, width, dx);
       return;
     case ActivationKind::kRelu:
-      for (int64_t n = 0; n < width; ++n) dx[n] = y[n] > 0 ? dy[n] : 0;
-      return;
+      return BackwardLoop<ActivationKind::kRelu>(width, x, y, dy, dx);
     case ActivationKind::kSigmoid:
-      for (int64_t n = 0; n < width; ++n) dx[n] = dy[n] * y[n] * (1.0f - y[n]);
-      return;
+      return BackwardLoop<ActivationKind::kSigmoid>(width, x, y, dy, dx);
     case ActivationKind::kSilu:
-      for (int64_t n = 0; n < width; ++n) {
-        const float sigmoid = Sigmoid(x[n]);
-        dx[n] = dy[n] * sigmoid * (1.0f + x[n] * (1.0f - sigmoid));
-      }
-      return;
+      return BackwardLoop<ActivationKind::kSilu>(width, x, y, dy, dx);
     case ActivationKind::kGelu:
-      for (int64_t n = 0; n < width; ++n) {
-        const float density = 0.39894228f * std::exp(-0.5f * x[n] * x[n]);  // 1 / sqrt(2 pi)
-        dx[n] = dy[n] * (0.5f * (1.0f + std::erf(x[n] * 0.70710678f)) + x[n] * density);
-      }
-      return;
+      return BackwardLoop<ActivationKind::kGelu>(width, x, y, dy, dx);
   }
 }
 

@@ -129,17 +129,20 @@ void Forward(RowFormat format, const Bags& bags) {
 }  // namespace
 
 void EmbeddingForward(const EmbeddingBags& bags) {
-  // Blocks of bags of one feature, dealt as threads become free: features differ in lookups.
-  constexpr int64_t kBagsPerTask = 256;
-  const int64_t blocks = (bags.batch + kBagsPerTask - 1) / kBagsPerTask;
+  // Blocks of bags of one feature, dealt as threads become free: features differ in lookups. Several a thread, or
+  // threads wait for the one with the last block; every bag is pooled alone, so blocks change no bit.
+  constexpr int64_t kMaxBags = 256, kMinBags = 32, kBlocksPerThread = 4;
+  const int64_t share = bags.batch * bags.feature_count / (kBlocksPerThread * omp_get_max_threads());
+  const int64_t bags_per_task = std::clamp(share, kMinBags, kMaxBags);
+  const int64_t blocks = (bags.batch + bags_per_task - 1) / bags_per_task;
 #pragma omp parallel for schedule(dynamic) if (blocks * bags.feature_count > 1)
   for (int64_t task = 0; task < blocks * bags.feature_count; ++task) {
     const EmbeddingFeature& feature = bags.features[task / blocks];
     const EmbeddingTable& table = bags.tables[feature.table];
-    const int64_t begin = task % blocks * kBagsPerTask;
+    const int64_t begin = task % blocks * bags_per_task;
     Forward(table.format,
             {static_cast<const char*>(table.rows), RowBytes(table.format, table.dim), table.dim, bags.ids, bags.weights,
-             bags.offsets + task / blocks * bags.batch, begin, std::min(begin + kBagsPerTask, bags.batch),
+             bags.offsets + task / blocks * bags.batch, begin, std::min(begin + bags_per_task, bags.batch),
              feature.pooling, feature.output, feature.output_stride});
   }
 }
