@@ -27,6 +27,13 @@ void Print(const Calibration& c, const std::string& folder) {
   line("copy in the last-level cache", rate(c.cache_bytes_per_s, "GB/s"));
   line("  of its " + fmt::format("{:.0f} MB, kept for this machine", c.last_level_bytes * 1e-6),
        fmt::format("{:.1f} MB", c.kept_bytes * 1e-6));
+  double half = 1e3;
+  for (double age = 1e-4; age < 1; age *= 1.2) {
+    if (c.Lost(age) < 0.5) continue;
+    half = age;
+    break;
+  }
+  line("  half of it lost to others", half < 1 ? fmt::format("after {:.1f} ms", half * 1e3) : "never");
   line("products in fp32, best shape", rate(c.gemm_flops_per_s, "GFLOP/s"));
   line("  by one thread, 512 x 512 x 512", rate(c.gemm_one_thread_flops_per_s, "GFLOP/s"));
   line("products in bf16, conversions included", rate(c.gemm_bf16_flops_per_s, "GFLOP/s"));
@@ -56,6 +63,7 @@ nlohmann::ordered_json Document(const Calibration& c) {
                                      {"cache_bytes_per_s", c.cache_bytes_per_s},
                                      {"last_level_bytes", c.last_level_bytes},
                                      {"kept_bytes", c.kept_bytes},
+                                     {"miss_s_per_byte", c.miss_s_per_byte},
                                      {"far_table_bytes", c.far_table_bytes},
                                      {"far_lookup_s", c.far_lookup_s},
                                      {"far_update_s", c.far_update_s},
@@ -63,6 +71,7 @@ nlohmann::ordered_json Document(const Calibration& c) {
                                      {"gemm_flops_per_s", c.gemm_flops_per_s},
                                      {"gemm_bf16_flops_per_s", c.gemm_bf16_flops_per_s},
                                      {"fork_s", c.fork_s},
+                                     {"lookup_call_s", c.lookup_call_s},
                                      {"sort_pass_s", c.sort_pass_s},
                                      {"spread", c.spread},
                                      {"warnings", c.warnings}};

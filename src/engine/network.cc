@@ -19,18 +19,14 @@ namespace {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Zeroed memory on huge pages where the system has them: rows are looked up at random, and 4 KiB pages miss the TLB.
+// Zeroed by all threads.
 void* AllocateZeroed(int64_t bytes) {
-  constexpr int64_t kHugePage = int64_t{2} << 20;
-  const int64_t rounded = std::max<int64_t>((bytes + kHugePage - 1) / kHugePage, 1) * kHugePage;
-  void* memory = std::aligned_alloc(static_cast<size_t>(kHugePage), static_cast<size_t>(rounded));
-  if (memory == nullptr) throw std::bad_alloc();
-  madvise(memory, static_cast<size_t>(rounded), MADV_HUGEPAGE);
+  void* memory = AllocateOnHugePages(bytes);
   char* bytes_of = static_cast<char*>(memory);
   constexpr int64_t kChunk = int64_t{1} << 22;
 #pragma omp parallel for schedule(static)
-  for (int64_t at = 0; at < rounded; at += kChunk) {
-    std::memset(bytes_of + at, 0, static_cast<size_t>(std::min(kChunk, rounded - at)));
+  for (int64_t at = 0; at < bytes; at += kChunk) {
+    std::memset(bytes_of + at, 0, static_cast<size_t>(std::min(kChunk, bytes - at)));
   }
   return memory;
 }
@@ -48,6 +44,15 @@ double Normal(uint32_t key, uint64_t index) {
 }
 
 }  // namespace
+
+void* AllocateOnHugePages(int64_t bytes) {
+  constexpr int64_t kHugePage = int64_t{2} << 20;
+  const int64_t rounded = std::max<int64_t>((bytes + kHugePage - 1) / kHugePage, 1) * kHugePage;
+  void* memory = std::aligned_alloc(static_cast<size_t>(kHugePage), static_cast<size_t>(rounded));
+  if (memory == nullptr) throw std::bad_alloc();
+  madvise(memory, static_cast<size_t>(rounded), MADV_HUGEPAGE);
+  return memory;
+}
 
 Network::Network(NetworkPlan plan, uint64_t seed) : plan_(std::move(plan)) {
   weights_.resize(static_cast<size_t>(plan_.dense_parameters));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -136,6 +137,9 @@ struct LayerTime {
   double forward_s = 0, backward_s = 0;
 };
 
+// At least `bytes`, to be freed by std::free. Throws std::bad_alloc.
+void* AllocateOnHugePages(int64_t bytes);
+
 // A model in training on some device: what the training loop, checkpoints and reports need of it. Not thread-safe.
 class TrainableNetwork {
  public:
@@ -167,6 +171,19 @@ class TrainableNetwork {
   virtual void FinishStates(StateUse /*use*/) {}
   virtual const std::vector<PhaseTime>& phases() const = 0;
 };
+
+// Memory on huge pages where the system has them: 4 KiB pages miss the TLB, and with it the caches once more.
+template <typename T>
+struct HugePageAllocator {
+  using value_type = T;
+  HugePageAllocator() = default;
+  template <typename Other>
+  HugePageAllocator(const HugePageAllocator<Other>&) {}  // NOLINT(google-explicit-constructor)
+  T* allocate(size_t count) { return static_cast<T*>(AllocateOnHugePages(static_cast<int64_t>(count * sizeof(T)))); }
+  void deallocate(T* memory, size_t) { std::free(memory); }
+  bool operator==(const HugePageAllocator&) const { return true; }
+};
+using HugePageFloats = std::vector<float, HugePageAllocator<float>>;
 
 // The same on the CPU. The kernels use OpenMP.
 class Network : public TrainableNetwork {
@@ -205,7 +222,7 @@ class Network : public TrainableNetwork {
   void Mark(const char* name, double begin_s);
 
   NetworkPlan plan_;
-  std::vector<float> weights_, gradients_, state_;
+  HugePageFloats weights_, gradients_, state_;
   float* arena_ = nullptr;
   std::vector<void*> rows_;
   std::vector<float*> row_states_;

@@ -30,19 +30,26 @@ KernelClass ClassOf(const std::string& grid);
 //   embedding_forward.<format>.<warm|cold>           [dim, lookups a bag], seconds a lookup
 //   embedding_<fused|separate>.<optimizer>.<warm|cold>  [dim, lookups a row], seconds a lookup, fp32 rows
 //   embedding_<fused|separate>.<format>.<warm|cold>  the same with SGD, other formats
+//   embedding_forward.fp32.near                      [dim, lookups a bag], rows in a core's own cache
+//   cache_age                                        [seconds since it was touched], seconds of a pass over some data;
+//   the
+//                                                    last point is of data that no cache has
 //   embedding_forward.fp32.spilled, embedding_fused.sgd.spilled  the same, outputs or gradients in memory
 //   embedding_<fused|separate>.lookups  [lookups, dim, lookups a row], seconds a lookup: how they depend on the number
-// warm: rows in the caches; cold: rows of a table much larger than the last level.
+// warm: rows in the last-level cache; cold: rows of a table much larger than it.
 struct Calibration {
   std::string machine;  // processor and threads: what it is valid for
   std::string date;     // ISO 8601
   int threads = 1;
   double last_level_bytes = 0;  // of the last-level cache, as the system states it
-  double kept_bytes = 0;        // of it that this machine keeps: neighbours of a virtual machine use it too
-  double warm_table_bytes = 0, cold_table_bytes = 0;  // of the tables behind the embedding grids
+  double kept_bytes = 0;        // of it that this machine keeps for a moment
+  double miss_s_per_byte = 0;   // more of a pass over data that the last level no longer has
+  // Of the tables behind the embedding grids.
+  double near_table_bytes = 0, warm_table_bytes = 0, cold_table_bytes = 0;
   // Tables beyond the cold ones miss the address translation too: seconds more a row of tables of far_table_bytes.
   double far_table_bytes = 0, far_lookup_s = 0, far_update_s = 0;
   double fork_s = 0;            // an empty parallel loop
+  double lookup_call_s = 0;     // an embedding call of few lookups, without the lookups
   double sort_pass_s = 0;       // a lookup and pass of the sort
   double copy_bytes_per_s = 0;  // read and written, memory
   double copy_one_thread_bytes_per_s = 0;
@@ -55,6 +62,9 @@ struct Calibration {
 
   // The grid, which must exist: names are those above.
   const MeasuredGrid& Grid(const std::string& name) const;
+  // Part of what lay in the caches that is gone after so many seconds in which nobody touched it and this process
+  // touched little else: the neighbours of a virtual machine use the cache too. 0 on a machine without others.
+  double Lost(double age_s) const;
 };
 
 // Names of all grids and how many axes each has: a calibration without one of them is refused.

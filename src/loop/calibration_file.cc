@@ -110,6 +110,34 @@ std::string AcceleratorText(const Calibration& c) {
   return text;
 }
 
+// What the file holds beside the machine's name and the grids.
+struct NamedNumber {
+  const char* key;
+  double Calibration::*member;
+  bool may_be_zero = false;
+};
+constexpr NamedNumber kNumbers[] = {
+    {"last_level_bytes", &Calibration::last_level_bytes},
+    {"kept_bytes", &Calibration::kept_bytes},
+    {"miss_s_per_byte", &Calibration::miss_s_per_byte, true},
+    {"near_table_bytes", &Calibration::near_table_bytes},
+    {"warm_table_bytes", &Calibration::warm_table_bytes},
+    {"cold_table_bytes", &Calibration::cold_table_bytes},
+    {"far_table_bytes", &Calibration::far_table_bytes},
+    {"far_lookup_s", &Calibration::far_lookup_s, true},
+    {"far_update_s", &Calibration::far_update_s, true},
+    {"fork_s", &Calibration::fork_s},
+    {"lookup_call_s", &Calibration::lookup_call_s},
+    {"sort_pass_s", &Calibration::sort_pass_s},
+    {"copy_bytes_per_s", &Calibration::copy_bytes_per_s},
+    {"copy_one_thread_bytes_per_s", &Calibration::copy_one_thread_bytes_per_s},
+    {"cache_bytes_per_s", &Calibration::cache_bytes_per_s},
+    {"gemm_flops_per_s", &Calibration::gemm_flops_per_s},
+    {"gemm_bf16_flops_per_s", &Calibration::gemm_bf16_flops_per_s},
+    {"gemm_one_thread_flops_per_s", &Calibration::gemm_one_thread_flops_per_s},
+    {"spread", &Calibration::spread, true},
+};
+
 double DaysSince(const std::string& date) {
   std::tm then{};
   if (strptime(date.c_str(), "%Y-%m-%d", &then) == nullptr) return 1e9;
@@ -122,6 +150,14 @@ const MeasuredGrid& Calibration::Grid(const std::string& name) const {
   const auto found = grids.find(name);
   PORTOLAN_CHECK(found != grids.end(), "a kernel that calibrate does not measure");
   return found->second;
+}
+
+double Calibration::Lost(double age_s) const {
+  const MeasuredGrid& grid = Grid("cache_age");
+  const double kept = grid.seconds.front(), lost = grid.seconds.back();
+  if (age_s <= 0 || lost <= kept) return 0;
+  const double oldest = grid.axes[0][grid.axes[0].size() - 2];
+  return std::clamp((grid.At({std::min(age_s, oldest)}) - kept) / (lost - kept), 0.0, 1.0);
 }
 
 const std::map<std::string, size_t>& CalibratedGrids() {
@@ -146,6 +182,8 @@ const std::map<std::string, size_t>& CalibratedGrids() {
       add(std::string("gemm.bf16.") + layout, 3);
     }
     add("bce", 1);
+    add("cache_age", 1);
+    add("embedding_forward.fp32.near", 2);
     add("squared_norm", 1);
     add("embedding_forward.fp32.spilled", 2);
     add("embedding_fused.sgd.spilled", 2);
@@ -177,18 +215,11 @@ std::string UserDataDirectory() {
 }
 
 Status WriteCalibration(const Calibration& c, const std::string& folder) {
-  std::string text = fmt::format(
-      "# Times of this machine's kernels by `portolan calibrate` (docs/calibrate.md); written again by the next run.\n"
-      "machine: {}\ndate: {}\nthreads: {}\nlast_level_bytes: {:.10g}\nkept_bytes: {:.10g}\nwarm_table_bytes: {:.10g}\n"
-      "cold_table_bytes: {:.10g}\nfar_table_bytes: {:.10g}\nfar_lookup_s: {:.4g}\nfar_update_s: {:.4g}\nfork_s: "
-      "{:.4g}\nsort_pass_s: {:.4g}\n"
-      "copy_bytes_per_s: {:.4g}\ncopy_one_thread_bytes_per_s: {:.4g}\ncache_bytes_per_s: {:.4g}\n"
-      "gemm_flops_per_s: {:.4g}\ngemm_bf16_flops_per_s: {:.4g}\ngemm_one_thread_flops_per_s: {:.4g}\nprobe_s: "
-      "{}\nspread: {:.4g}\n",
-      Quoted(c.machine), c.date, c.threads, c.last_level_bytes, c.kept_bytes, c.warm_table_bytes, c.cold_table_bytes,
-      c.far_table_bytes, c.far_lookup_s, c.far_update_s, c.fork_s, c.sort_pass_s, c.copy_bytes_per_s,
-      c.copy_one_thread_bytes_per_s, c.cache_bytes_per_s, c.gemm_flops_per_s, c.gemm_bf16_flops_per_s,
-      c.gemm_one_thread_flops_per_s, Numbers({c.probe_s.begin(), c.probe_s.end()}), c.spread);
+  std::string text =
+      "# Times of this machine's kernels by `portolan calibrate` (docs/calibrate.md); written again by the next run.\n";
+  text += fmt::format("machine: {}\ndate: {}\nthreads: {}\n", Quoted(c.machine), c.date, c.threads);
+  for (const NamedNumber& number : kNumbers) text += fmt::format("{}: {:.10g}\n", number.key, c.*number.member);
+  text += fmt::format("probe_s: {}\n", Numbers({c.probe_s.begin(), c.probe_s.end()}));
   text += "warnings:\n";
   for (const std::string& warning : c.warnings) text += "  - " + Quoted(warning) + "\n";
   text += "grids:\n";
@@ -209,24 +240,9 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
   c.machine = map.String("machine");
   c.date = map.String("date");
   c.threads = static_cast<int>(map.Integer("threads", {1, 1e6}));
-  for (const auto& [key, member] : {std::pair{"last_level_bytes", &c.last_level_bytes},
-                                    {"kept_bytes", &c.kept_bytes},
-                                    {"far_table_bytes", &c.far_table_bytes},
-                                    {"warm_table_bytes", &c.warm_table_bytes},
-                                    {"cold_table_bytes", &c.cold_table_bytes},
-                                    {"fork_s", &c.fork_s},
-                                    {"sort_pass_s", &c.sort_pass_s},
-                                    {"copy_bytes_per_s", &c.copy_bytes_per_s},
-                                    {"copy_one_thread_bytes_per_s", &c.copy_one_thread_bytes_per_s},
-                                    {"cache_bytes_per_s", &c.cache_bytes_per_s},
-                                    {"gemm_flops_per_s", &c.gemm_flops_per_s},
-                                    {"gemm_bf16_flops_per_s", &c.gemm_bf16_flops_per_s},
-                                    {"gemm_one_thread_flops_per_s", &c.gemm_one_thread_flops_per_s}}) {
-    *member = map.Number(key, kPositive);
+  for (const NamedNumber& number : kNumbers) {
+    c.*number.member = map.Number(number.key, number.may_be_zero ? kNonNegative : kPositive);
   }
-  c.spread = map.Number("spread", kNonNegative);
-  c.far_lookup_s = map.Number("far_lookup_s", kNonNegative);
-  c.far_update_s = map.Number("far_update_s", kNonNegative);
   map.Visit("probe_s", [&](const YamlValue& times) -> Status {
     PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, times.Elements());
     if (elements.size() != kKernelClasses) {

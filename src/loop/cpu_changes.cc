@@ -72,7 +72,8 @@ Result<StepPrice> PriceRecipe(const Job& job, const Recipe& recipe, const std::v
   std::vector<std::string> notes;
   PORTOLAN_ASSIGN_OR_RETURN(const NetworkOptions options, OptionsFromRecipe(job.model, recipe, &notes));
   PORTOLAN_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanNetwork(job.model, options));
-  const std::vector<TableLookups> lookups = CountLookups(plan, batches, calibration.kept_bytes, OtherBytes(plan));
+  const std::vector<TableLookups> lookups =
+      CountLookups(plan, batches, {calibration.near_table_bytes, calibration.kept_bytes}, OtherBytes(plan));
   return PriceStep(plan, lookups, calibration, job.clip_norm > 0 ? Clipping::kNorm : Clipping::kNone);
 }
 

@@ -44,7 +44,7 @@ Calibration ToyMachine() {
   c.machine = MachineKey();
   c.date = "2026-12-01";
   c.last_level_bytes = c.kept_bytes = 1e6;
-  c.fork_s = 1e-7;
+  c.fork_s = c.lookup_call_s = 1e-7;
   c.sort_pass_s = 1e-12;
   c.copy_bytes_per_s = c.copy_one_thread_bytes_per_s = c.cache_bytes_per_s = 1e10;
   c.gemm_flops_per_s = c.gemm_bf16_flops_per_s = c.gemm_one_thread_flops_per_s = 1e11;
@@ -54,7 +54,10 @@ Calibration ToyMachine() {
     return MeasuredGrid{std::vector<std::vector<double>>(axes, {1e12}), {seconds}};
   };
   for (const auto& [name, axes] : CalibratedGrids()) c.grids[name] = constant(axes, 1e-6);
-  c.warm_table_bytes = c.cold_table_bytes = c.far_table_bytes = 1e6;
+  c.near_table_bytes = c.warm_table_bytes = c.cold_table_bytes = c.far_table_bytes = 1e6;
+  c.grids["embedding_forward.fp32.near"] = constant(2, 1e-9);
+  // No neighbours: what was touched an hour ago is there.
+  c.grids["cache_age"] = {{{1e-4, 1e4, 1e9}}, {1e-5, 1e-5, 2e-5}};
   c.grids["embedding_fused.lookups"] = c.grids["embedding_separate.lookups"] = constant(3, 1e-9);
   c.grids["embedding_forward.fp32.spilled"] = c.grids["embedding_fused.sgd.spilled"] = constant(2, 2e-9);
   c.grids["dense_fused.adagrad"] = c.grids["dense_separate.adagrad"] = constant(1, 2e-6);
@@ -132,14 +135,46 @@ TEST(CountLookups, DistinctAndColdRowsByHand) {
   batch.offsets = {0, 2, 4, 5, 6};
   Batch other = batch;
   other.ids = {1, 1, 1, 9, 5, 7};
-  const std::vector<TableLookups> counts = CountLookups(plan, {batch, other}, 1e9, 0);
+  const std::vector<TableLookups> counts = CountLookups(plan, {batch, other}, {1e9, 1e9}, 0);
   EXPECT_DOUBLE_EQ(counts[0].lookups, 4);
   EXPECT_DOUBLE_EQ(counts[0].bags, 2);
   EXPECT_DOUBLE_EQ(counts[0].distinct, 2);
-  EXPECT_DOUBLE_EQ(counts[0].cold_rows, 0.5);  // row 9 is new, row 1 is kept
-  EXPECT_DOUBLE_EQ(counts[1].cold_rows, 0.5);  // row 7
-  // A cache smaller than what one batch touches keeps nothing.
-  EXPECT_DOUBLE_EQ(CountLookups(plan, {batch, other}, 10, 0)[0].cold_rows, 1);
+  EXPECT_DOUBLE_EQ(counts[0].aged[0], 0.5);  // row 9 is new, row 1 is of the batch before
+  EXPECT_DOUBLE_EQ(counts[1].aged[0], 0.5);  // row 7 is new
+  EXPECT_DOUBLE_EQ(counts[0].InCache(), 0.5);
+  EXPECT_DOUBLE_EQ(counts[0].near, 0.5);  // row 1 comes three times in four lookups: twice again
+  // A cache smaller than what one batch touches keeps nothing, and one of less than a row is no use within a batch.
+  const std::vector<TableLookups> small = CountLookups(plan, {batch, other}, {10, 10}, 0);
+  EXPECT_DOUBLE_EQ(small[0].InCache(), 0);
+  EXPECT_DOUBLE_EQ(small[0].near, 0);
+}
+
+TEST(Calibration, LosesWithAgeWhatNeighboursTake) {
+  Calibration c = ToyMachine();
+  EXPECT_EQ(c.Lost(10), 0);
+  // Half gone after 2 ms: passes take 10 us with everything there, 30 us with nothing.
+  c.grids["cache_age"] = {{{1e-3, 2e-3, 4e-3, 1e9}}, {10e-6, 20e-6, 30e-6, 30e-6}};
+  EXPECT_EQ(c.Lost(5e-4), 0);
+  EXPECT_NEAR(c.Lost(2e-3), 0.5, 1e-9);
+  EXPECT_NEAR(c.Lost(1), 1, 1e-9);
+}
+
+TEST(PriceStep, ALongerStepFindsLessInTheCache) {
+  const Job job = ReadTiny();
+  const std::vector<Batch> batches = ReadBatches(job, 4);
+  Calibration kept = ToyMachine(), lost = ToyMachine();
+  kept.miss_s_per_byte = lost.miss_s_per_byte = 1e-10;
+  // Gone within 1 us: every tensor of the last pass over it, some 20 us ago.
+  lost.grids["cache_age"] = {{{1e-7, 1e-6, 1e9}}, {1e-5, 2e-5, 2e-5}};
+  const StepPrice with = *PriceRecipe(job, job.recipe, batches, kept),
+                  without = *PriceRecipe(job, job.recipe, batches, lost);
+  for (size_t phase = 0; phase < with.Phases().size(); ++phase) {
+    EXPECT_LE(with.Phases()[phase].second, without.Phases()[phase].second) << with.Phases()[phase].first;
+  }
+  // Weights, gradients and state: 3 and 2 passes over bottom 4 x 8 + 8, top 11 x 16 + 16 and 16 + 1 numbers.
+  const double parameters = (4 * 8 + 8) + (11 * 16 + 16) + (16 + 1);
+  EXPECT_NEAR(without.Of(StepPrice::kDenseOptimizer) - with.Of(StepPrice::kDenseOptimizer), 4 * parameters * 5e-10,
+              1e-12);
 }
 
 TEST(PlanOnCpu, TakesWhatSavesAndOnlyWhatIsAllowed) {

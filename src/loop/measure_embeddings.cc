@@ -41,6 +41,22 @@ void MeasureSort(const Pool& rows, float* gradients, Pool* workspace, Sweeper* s
   sweeper->result().sort_pass_s = std::max((three - one) / 2 / static_cast<double>(kLookups), 1e-11);
 }
 
+// A feature's call of its own on a small batch: start, dealing, barrier.
+void MeasureCall(const Pool& rows, float* pooled, Sweeper* sweeper) {
+  constexpr int64_t kFew = 128;
+  constexpr int32_t kDim = 16;
+  const std::vector<int64_t> ids = DrawIds(kFew, 1, 1024, 1);
+  std::vector<int64_t> offsets(kFew + 1);
+  for (int64_t b = 0; b <= kFew; ++b) offsets[static_cast<size_t>(b)] = b;
+  const kernels::EmbeddingTable table{rows.data(), nullptr, 1024, kDim, kernels::RowFormat::kFp32};
+  const kernels::EmbeddingFeature feature{0, kernels::BagPooling::kSum, pooled, kDim};
+  const kernels::EmbeddingBags bags{&table, 1, &feature, 1, kFew, offsets.data(), ids.data(), nullptr};
+  Calibration& result = sweeper->result();
+  const double seconds = sweeper->watch().Median([&] { kernels::cpu::EmbeddingForward(bags); });
+  const double lookups = static_cast<double>(kFew) * result.grids["embedding_forward.fp32.near"].At({kDim, 1});
+  result.lookup_call_s = std::max(seconds - lookups, result.fork_s);
+}
+
 constexpr int32_t kProbeDim = 64;  // rows of 256 B
 
 // Seconds a lookup of random rows from a table of so many bytes, forward or with the update; nothing of it is kept in
@@ -70,21 +86,6 @@ double SecondsOfTable(const Pool& rows, double bytes, float* pooled, bool backwa
   return best / static_cast<double>(kCalibratedLookups);
 }
 
-// Random lookups in a table of S bytes hit what the cache keeps of it, C / S of them where S > C: the time between that
-// of a small and that of a large table says C.
-void MeasureKeptBytes(const Pool& rows, float* pooled, Pool* workspace, Sweeper* sweeper) {
-  Calibration& result = sweeper->result();
-  const double stated = result.last_level_bytes;
-  const auto seconds = [&](double bytes) { return SecondsOfTable(rows, bytes, pooled, false, workspace, sweeper); };
-  const double hit = seconds(stated / 16), miss = seconds(result.cold_table_bytes);
-  result.kept_bytes = stated / 16;
-  for (const double share : {0.25, 0.375, 0.5, 0.75, 1.0}) {
-    const double bytes = share * stated;
-    const double missed = std::clamp((seconds(bytes) - hit) / std::max(miss - hit, 1e-12), 0.0, 1.0);
-    result.kept_bytes = std::max(result.kept_bytes, bytes * (1 - missed));
-  }
-}
-
 // What rows cost more in tables beyond the cold ones, where address translations miss as well.
 void MeasureFarTables(double memory, float* pooled, Pool* workspace, Sweeper* sweeper) {
   Calibration& result = sweeper->result();
@@ -111,10 +112,13 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
   const HostMachine host = ReadHostMachine("");
   const auto cold_bytes = static_cast<int64_t>(std::min({8 * result.last_level_bytes, host.memory.value / 8, 1e9}));
   const Pool rows(cold_bytes), state(2 * cold_bytes);
-  // Warm: rows beyond the private caches, outputs and gradients near. Cold: rows of a table larger than the caches.
-  // Spilled: warm rows, but outputs or gradients of samples among those of many features, in memory.
-  enum class Level { kWarm, kCold, kSpilled };
+  // Near: rows in a core's own cache. Warm: rows beyond the private caches, outputs and gradients near. Cold: rows of a
+  // table larger than the caches. Spilled: warm rows, but outputs or gradients of samples among those of many features,
+  // in memory.
+  enum class Level { kNear, kWarm, kCold, kSpilled };
   const auto warm_bytes = static_cast<int64_t>(std::clamp(result.last_level_bytes / 4, 1e6, 16e6));
+  const auto near_bytes = static_cast<int64_t>(std::clamp(host.private_l2.value / 4, 1e5, 1e6));
+  result.near_table_bytes = static_cast<double>(near_bytes);
   result.warm_table_bytes = static_cast<double>(warm_bytes);
   result.cold_table_bytes = static_cast<double>(cold_bytes);
   const std::vector<double> dims = {4, 16, 32, 64, 128, 256};
@@ -127,7 +131,7 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
     int64_t lookups = kCalibratedLookups;
   };
   const auto seconds_a_lookup = [&](const Point& p, int32_t dim, int64_t count) {
-    const int64_t bytes = p.level == Level::kCold ? cold_bytes : warm_bytes;
+    const int64_t bytes = p.level == Level::kCold ? cold_bytes : p.level == Level::kNear ? near_bytes : warm_bytes;
     const int64_t state_bytes = 4 * kernels::RowStateFloats(p.optimizer, dim);
     const int64_t per_row = std::max<int64_t>(kernels::RowBytes(p.format, dim), state_bytes / 2);
     const kernels::EmbeddingTable table{rows.data(), state.floats(), bytes / per_row, dim, p.format};
@@ -155,8 +159,9 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
       bags.ids = ids.data();
       // Another feature's place every time: the last one is in the cache.
       if (spilled) feature.output = far + (++column % (stride / dim)) * dim;
-      if (!p.backward) return;
-      kernels::EmbeddingBags forward = bags;  // a step has read the rows before it updates them
+      // A step has read the rows before it updates them: they are in the cache, or long gone.
+      if (!p.backward || p.level == Level::kCold) return;
+      kernels::EmbeddingBags forward = bags;
       forward.features = &near;
       cpu::EmbeddingForward(forward);
     };
@@ -178,6 +183,7 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
         },
         Sweeper::Shape::kGrowingFirst);
   };
+  measure("embedding_forward.fp32.near", {RowFormat::kFp32, Level::kNear, false, true, RowOptimizer::kSgd});
   measure("embedding_forward.fp32.spilled", {RowFormat::kFp32, Level::kSpilled, false, true, RowOptimizer::kSgd});
   measure("embedding_fused.sgd.spilled", {RowFormat::kFp32, Level::kSpilled, true, true, RowOptimizer::kSgd});
   for (const bool fused : {true, false}) {
@@ -217,7 +223,7 @@ void MeasureEmbeddings(Sweeper* sweeper, float* near_floats, int64_t near_count,
     }
   }
   MeasureSort(rows, near_floats, &workspace, sweeper);
-  MeasureKeptBytes(rows, near_floats, &workspace, sweeper);
+  MeasureCall(rows, near_floats, sweeper);
   MeasureFarTables(host.memory.value, near_floats, &workspace, sweeper);
 }
 

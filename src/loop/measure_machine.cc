@@ -20,6 +20,7 @@
 #include "kernels/loss/loss.h"
 #include "kernels/optimizer/optimizer.h"
 #include "loop/calibration.h"
+#include "loop/measure_cache.h"
 #include "loop/measure_embeddings.h"
 #include "loop/sweeper.h"
 
@@ -52,6 +53,7 @@ class Machine {
     result_.date = date;
     Say("memory", 0);
     MeasureMemory();
+    MeasureCache(&sweeper_);
     Say("elementwise kernels", 0.1);
     MeasureElementwise();
     Say("dot interaction", 0.3);
@@ -282,7 +284,7 @@ class Machine {
 
   void MeasureProducts() {
     using kernels::Transpose;
-    const std::vector<double> widths = {1, 8, 16, 32, 64, 128, 256, 512, 1024}, rows = {64, 512, 4096};
+    const std::vector<double> widths = {1, 8, 16, 32, 64, 128, 256, 512, 1024}, rows = {64, 256, 1024, 4096};
     struct Layout {
       const char* name;
       Transpose a, b;
@@ -305,11 +307,13 @@ class Machine {
                          p.n = static_cast<int64_t>(at[1]);
                          p.k = static_cast<int64_t>(at[2]);
                          // Larger ones: in proportion to fewer rows of the batch.
-                         constexpr double kMaxFlops = 3e8;
+                         constexpr double kMaxFlops = 4e8;
+                         constexpr int64_t kEnoughRows = 256;
                          const double flops = 2 * at[0] * at[1] * at[2];
                          int64_t& batch = gradient ? p.k : p.m;
                          const int64_t whole = batch;
-                         if (flops > kMaxFlops) batch = std::max<int64_t>(batch / 8, 64);
+                         const double rows_of_max = kMaxFlops / (flops / static_cast<double>(whole));
+                         batch = std::min(whole, std::max(static_cast<int64_t>(rows_of_max), kEnoughRows));
                          p.a_transposed = layout.a;
                          p.b_transposed = layout.b;
                          p.lda = gradient ? p.m : p.k;

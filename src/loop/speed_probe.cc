@@ -39,7 +39,7 @@ struct SpeedProbe::Kernels {
     ClassTimes times;
     times[static_cast<size_t>(KernelClass::kProduct)] = watch.Median([&] { kernels::cpu::Gemm(problem, a, b, d); });
     times[static_cast<size_t>(KernelClass::kElementwise)] =
-        watch.Median([&] { kernels::cpu::ActivationForward(kernels::ActivationKind::kRelu, 1024, 128, a, 128, b); });
+        watch.Median([&] { kernels::cpu::ActivationForward(kernels::ActivationKind::kRelu, 512, 128, a, 128, b); });
     times[static_cast<size_t>(KernelClass::kLookup)] = watch.Median([&] { kernels::cpu::EmbeddingForward(bags); });
     times[static_cast<size_t>(KernelClass::kUpdate)] =
         watch.Median([&] { kernels::cpu::EmbeddingBackward(bags, update, workspace.data()); });
@@ -47,7 +47,7 @@ struct SpeedProbe::Kernels {
   }
 
   // All of it fits the private caches: what the training around it has left in the others is not to matter.
-  static constexpr int64_t kNumbers = 1024 * 128, kDim = 32, kRows = 1 << 12, kLookups = 8192;
+  static constexpr int64_t kNumbers = 1024 * 128, kDim = 32, kRows = 1 << 11, kLookups = 4096;
   Stopwatch watch;
   std::vector<float> values, rows;
   std::vector<int64_t> ids, offsets;
