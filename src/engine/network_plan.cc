@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/check.h"
 #include "engine/network.h"
@@ -343,157 +342,10 @@ class Builder {
   int current_ = 0;
 };
 
-Result<kernels::RowOptimizer> RowOptimizerOf(EmbeddingOptimizer optimizer) {
-  switch (optimizer) {
-    case EmbeddingOptimizer::kSgd:
-      return kernels::RowOptimizer::kSgd;
-    case EmbeddingOptimizer::kAdagrad:
-      return kernels::RowOptimizer::kAdagrad;
-    case EmbeddingOptimizer::kRowwiseAdagrad:
-      return kernels::RowOptimizer::kRowwiseAdagrad;
-    case EmbeddingOptimizer::kAdam:
-      return kernels::RowOptimizer::kAdam;
-    case EmbeddingOptimizer::kRowwiseAdam:
-      return kernels::RowOptimizer::kRowwiseAdam;
-    case EmbeddingOptimizer::kNone:
-      break;
-  }
-  return Refuse("embedding.optimizer", "must be an optimizer");
-}
-
-kernels::DenseUpdateKind DenseKindOf(DenseOptimizer optimizer) {
-  switch (optimizer) {
-    case DenseOptimizer::kSgd:
-      return kernels::DenseUpdateKind::kSgd;
-    case DenseOptimizer::kMomentum:
-      return kernels::DenseUpdateKind::kMomentum;
-    case DenseOptimizer::kAdagrad:
-      return kernels::DenseUpdateKind::kAdagrad;
-    case DenseOptimizer::kAdam:
-      return kernels::DenseUpdateKind::kAdam;
-  }
-  return kernels::DenseUpdateKind::kSgd;
-}
-
 }  // namespace
 
 Result<NetworkPlan> PlanNetwork(const Model& model, const NetworkOptions& options) {
   return Builder(model, options).Build();
-}
-
-Result<NetworkOptions> OptionsFromRecipe(const Model& model, const Recipe& recipe, std::vector<std::string>* notes) {
-  NetworkOptions options;
-  options.batch = recipe.GlobalBatch(1);
-  constexpr int64_t kMaxBatch = int64_t{1} << 24;
-  if (options.batch < 1 || options.batch > kMaxBatch) {
-    return Refuse("global_batch", fmt::format("one CPU trains batches of 1 to {}, got {}", kMaxBatch, options.batch));
-  }
-  options.micro_batches = std::min(recipe.accumulation_steps, options.batch);
-  switch (recipe.gemm) {
-    case DType::kFp32:
-      break;
-    case DType::kTf32:
-      notes->push_back("precision.gemm tf32 is computed in fp32 on the CPU");
-      break;
-    case DType::kBf16:
-      options.gemm = kernels::GemmFormat::kBf16;
-      break;
-    default:
-      return Refuse("precision.gemm", fmt::format("'{}' products are not built on the CPU; accepted: fp32, tf32, bf16",
-                                                  DTypeName(recipe.gemm)));
-  }
-  switch (recipe.embedding_row) {
-    case DType::kFp32:
-      break;
-    case DType::kFp16:
-      options.row = kernels::RowFormat::kFp16;
-      break;
-    case DType::kBf16:
-      options.row = kernels::RowFormat::kBf16;
-      break;
-    case DType::kInt8:
-      options.row = kernels::RowFormat::kInt8;
-      break;
-    default:
-      return Refuse("precision.embedding_row", fmt::format("'{}' rows are not built; accepted: fp32, fp16, bf16, int8",
-                                                           DTypeName(recipe.embedding_row)));
-  }
-  if (recipe.activation != DType::kFp32 || recipe.embedding_output != DType::kFp32) {
-    notes->push_back("activations and pooled rows are kept in fp32 on the CPU");
-  }
-  if (recipe.recompute != Recompute::kNone) notes->push_back("activations are kept, not recomputed, on the CPU");
-  PORTOLAN_ASSIGN_OR_RETURN(options.row_optimizer,
-                            RowOptimizerOf(recipe.embedding_optimizer.value_or(model.embedding_optimizer)));
-  options.fusion = recipe.fusion;
-  options.table_kernels = recipe.table_kernels;
-  options.embedding_update = recipe.embedding_update;
-  options.dense_optimizer = DenseKindOf(recipe.dense_optimizer.value_or(model.dense_optimizer));
-  return options;
-}
-
-int64_t LayOutArena(const std::vector<int64_t>& sizes, std::vector<ArenaBuffer>* buffers) {
-  constexpr int64_t kAlignFloats = 16;  // 64 bytes
-  std::vector<size_t> order(buffers->size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
-  std::vector<size_t> placed;
-  int64_t total = 0;
-  for (const size_t b : order) {
-    ArenaBuffer& buffer = (*buffers)[b];
-    std::vector<std::pair<int64_t, int64_t>> taken;  // [begin, end) of what is alive at the same time
-    for (const size_t other : placed) {
-      const ArenaBuffer& neighbour = (*buffers)[other];
-      if (neighbour.first > buffer.last || neighbour.last < buffer.first) continue;
-      taken.emplace_back(neighbour.offset, neighbour.offset + sizes[other]);
-    }
-    std::sort(taken.begin(), taken.end());
-    int64_t offset = 0;
-    for (const auto& [begin, end] : taken) {
-      if (offset + sizes[b] <= begin) break;
-      offset = std::max(offset, (end + kAlignFloats - 1) / kAlignFloats * kAlignFloats);
-    }
-    buffer.offset = offset;
-    total = std::max(total, offset + sizes[b]);
-    placed.push_back(b);
-  }
-  return total;
-}
-
-std::vector<std::pair<std::string, double>> NetworkPlan::MemoryParts() const {
-  double rows = 0, state = 0;
-  for (const Table& table : tables) {
-    rows += table.rows * static_cast<double>(kernels::RowBytes(options.row, table.dim));
-    state += table.rows * 4.0 * static_cast<double>(kernels::RowStateFloats(options.row_optimizer, table.dim));
-  }
-  const double dense = static_cast<double>(dense_parameters) *
-                       (8.0 + 4.0 * static_cast<double>(kernels::DenseStateFloats(options.dense_optimizer)));
-  constexpr double kSortBytesPerLookup = 40;  // EmbeddingBackwardWorkspaceBytes
-  constexpr double kBatchesHeld = 3;          // one in use, two read ahead
-  const double batch = static_cast<double>(options.batch);
-  const double held =
-      kBatchesHeld * batch *
-      (static_cast<double>(dense_width) * 4 + lookups * 8 + static_cast<double>(features.size()) * 8 + 4);
-  return {{"embedding rows", rows},
-          {"embedding optimizer state", state},
-          {"dense parameters, gradients, state", dense},
-          {"activations and gradients", 4.0 * static_cast<double>(arena_floats)},
-          {"batches and sort", held + batch * lookups * kSortBytesPerLookup + 2e6}};
-}
-
-double NetworkPlan::MemoryBytes() const {
-  double sum = 0;
-  for (const auto& [name, bytes] : MemoryParts()) sum += bytes;
-  return sum;
-}
-
-BatchSchema NetworkPlan::Schema(const Model& model) const {
-  BatchSchema schema;
-  schema.dense_width = dense_width;
-  for (const Feature& feature : model.features) {
-    schema.features.push_back(
-        {feature.name, static_cast<int64_t>(model.tables[feature.table].rows), feature.lookups, feature.zipf_exponent});
-  }
-  return schema;
 }
 
 }  // namespace portolan
