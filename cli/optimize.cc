@@ -66,17 +66,24 @@ void Print(const Job& job, const OptimizeResult& r, const Calibration& calibrati
   fmt::print("{:<26}  AUC {}  NE {}\n{:<26}  AUC {}  NE {}\n", "plain port", Quality(r.baseline.auc),
              Quality(r.baseline.ne), "co-designed", Quality(r.codesigned.auc), Quality(r.codesigned.ne));
   if (r.changes.empty()) {
-    fmt::print("\nno change of the plain port is worth its place ({} recipes priced)\n", r.priced);
-    return;
+    fmt::print("\nno change of the plain port is worth its place\n");
+  } else {
+    fmt::print("\n{:<38}{:>14}{:>28}\n", "changes, in the order taken", "in order", "alone, on the plain port");
+    fmt::print("{:<38}{:>14}{:>14}{:>14}\n", "", "predicted", "predicted", "measured");
   }
-  fmt::print("\n{:<38}{:>14}{:>28}\n", "changes, in the order taken", "in order", "alone, on the plain port");
-  fmt::print("{:<38}{:>14}{:>14}{:>14}\n", "", "predicted", "predicted", "measured");
   for (const MeasuredChange& change : r.changes) {
     fmt::print("{:<38}{:>14}{:>14}{:>14}\n", change.priced.change.rule + " = " + change.priced.change.option,
                Share(change.priced.before_s / change.priced.after_s), Share(change.alone_predicted),
                Share(change.alone_measured));
     fmt::print("{}",
                WrapText(change.priced.change.what + " (" + MathsClassName(change.priced.change.maths) + ")", 4, 80));
+  }
+  if (!r.not_allowed.empty()) {
+    fmt::print("\n{:<38}{:>14}\n", "not allowed by the job", "more");
+    for (const PricedChange& change : r.not_allowed) {
+      fmt::print("{:<38}{:>14}\n", change.change.rule + " = " + change.change.option,
+                 Share(change.before_s / change.after_s));
+    }
   }
   constexpr double kNotable = 1.05;
   std::string slower;
@@ -123,6 +130,14 @@ nlohmann::ordered_json Document(const Job& job, const OptimizeResult& r, const C
                        {"alone_predicted_speedup", change.alone_predicted},
                        {"alone_measured_speedup", change.alone_measured}});
   }
+  nlohmann::ordered_json not_allowed = nlohmann::ordered_json::array();
+  for (const PricedChange& change : r.not_allowed) {
+    not_allowed.push_back({{"rule", change.change.rule},
+                           {"option", change.change.option},
+                           {"what", change.change.what},
+                           {"predicted_before_s", change.before_s},
+                           {"predicted_after_s", change.after_s}});
+  }
   nlohmann::ordered_json slowdown;
   for (size_t i = 0; i < kKernelClasses; ++i) slowdown[KernelClassName(i)] = r.slowdown[i];
   return {{"model", job.model.id},
@@ -135,7 +150,8 @@ nlohmann::ordered_json Document(const Job& job, const OptimizeResult& r, const C
           {"codesigned", recipe(r.codesigned)},
           {"predicted_speedup", r.PredictedSpeedup()},
           {"measured_speedup", r.Speedup()},
-          {"changes", changes}};
+          {"changes", changes},
+          {"not_allowed", not_allowed}};
 }
 
 // The one of --calibration as it is, where the folder has one; otherwise this machine's own, measured where it must be.

@@ -286,6 +286,9 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
           return entry.MakeError(ErrorCode::kInvalidValue, "axes: the extents of an axis must ascend");
         }
       }
+      if (name == "cache_age" && points < 3) {
+        return entry.MakeError(ErrorCode::kInvalidValue, "must have two ages at least, and lost data last");
+      }
       const auto known = CalibratedGrids().find(name);
       if (known == CalibratedGrids().end() || known->second != grid.axes.size()) {
         return entry.MakeError(ErrorCode::kInvalidValue,

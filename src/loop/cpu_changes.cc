@@ -97,11 +97,21 @@ Result<CpuPlan> PlanOnCpu(const Job& job, const Recipe& start, const std::vector
       taken = &change;
       after = *price;
     }
-    if (taken == nullptr) return plan;
+    if (taken == nullptr) break;
     plan.changes.push_back({*taken, now.Total(), after.Total()});
     plan.recipe = taken->recipe;
     now = after;
   }
+  const std::set<std::string> all = {"gemm_dtype", "row_dtype", "embedding_optimizer"};
+  for (CpuChange& change : ProposeCpuChanges(job.model, plan.recipe, all)) {
+    if (change.maths != MathsClass::kChangesMaths || job.allow.count(change.rule) > 0) continue;
+    PORTOLAN_ASSIGN_OR_RETURN(const StepPrice price, PriceRecipe(job, change.recipe, batches, calibration));
+    ++plan.priced;
+    if (price.Total() < now.Total() * (1 - kLeastGain)) {
+      plan.not_allowed.push_back({std::move(change), now.Total(), price.Total()});
+    }
+  }
+  return plan;
 }
 
 }  // namespace portolan

@@ -35,6 +35,8 @@ struct PricedChange {
 struct CpuPlan {
   Recipe recipe;
   std::vector<PricedChange> changes;
+  // What the job does not allow and would save at least kLeastGain of the planned step, each on its own.
+  std::vector<PricedChange> not_allowed;
   int priced = 0;  // recipes
 };
 

@@ -194,7 +194,11 @@ TEST(PlanOnCpu, TakesWhatSavesAndOnlyWhatIsAllowed) {
   EXPECT_EQ(taken, (std::set<std::string>{"compile", "embedding_update", "merge_tables"}));
   // bf16 products at half the time are taken where the job allows them, and not otherwise.
   for (const char* layout : {"nt", "nn", "tn"}) machine.grids[std::string("gemm.bf16.") + layout].seconds[0] = 5e-7;
-  EXPECT_EQ(PlanOnCpu(job, port, batches, machine)->recipe.gemm, DType::kFp32);
+  const CpuPlan without = *PlanOnCpu(job, port, batches, machine);
+  EXPECT_EQ(without.recipe.gemm, DType::kFp32);
+  ASSERT_FALSE(without.not_allowed.empty());
+  EXPECT_EQ(without.not_allowed[0].change.rule, "gemm_dtype");
+  EXPECT_LT(without.not_allowed[0].after_s, without.not_allowed[0].before_s);
   EXPECT_EQ(PlanOnCpu(ReadTiny("allow: [gemm_dtype]\n"), port, batches, machine)->recipe.gemm, DType::kBf16);
 }
 

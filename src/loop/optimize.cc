@@ -28,6 +28,7 @@ class Loop {
     PORTOLAN_ASSIGN_OR_RETURN(CpuPlan plan, PlanOnCpu(job_, ported, batches_, calibration_));
     plan.recipe.id = job_.recipe.id + "_codesigned";
     result_.priced = plan.priced;
+    result_.not_allowed = plan.not_allowed;
     PORTOLAN_RETURN_IF_ERROR(Predict(ported, &result_.baseline));
     PORTOLAN_RETURN_IF_ERROR(Predict(plan.recipe, &result_.codesigned));
     PORTOLAN_RETURN_IF_ERROR(CheckMemory());

@@ -37,6 +37,7 @@ struct MeasuredChange {
 struct OptimizeResult {
   MeasuredRecipe baseline, codesigned;
   std::vector<MeasuredChange> changes;
+  std::vector<PricedChange> not_allowed;  // CpuPlan's
   int priced = 0;
   int64_t samples = 0;    // that both were trained on
   ClassTimes slowdown{};  // of the machine against its calibration, median over the rounds; predictions include it
