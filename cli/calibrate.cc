@@ -63,7 +63,7 @@ nlohmann::ordered_json Document(const Calibration& c) {
                                      {"cache_bytes_per_s", c.cache_bytes_per_s},
                                      {"last_level_bytes", c.last_level_bytes},
                                      {"kept_bytes", c.kept_bytes},
-                                     {"miss_s_per_byte", c.miss_s_per_byte},
+                                     {"aged_bytes", c.aged_bytes},
                                      {"far_table_bytes", c.far_table_bytes},
                                      {"far_lookup_s", c.far_lookup_s},
                                      {"far_update_s", c.far_update_s},

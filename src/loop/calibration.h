@@ -43,7 +43,7 @@ struct Calibration {
   int threads = 1;
   double last_level_bytes = 0;  // of the last-level cache, as the system states it
   double kept_bytes = 0;        // of it that this machine keeps for a moment
-  double miss_s_per_byte = 0;   // more of a pass over data that the last level no longer has
+  double aged_bytes = 0;        // that the grid cache_age passes over
   // Of the tables behind the embedding grids.
   double near_table_bytes = 0, warm_table_bytes = 0, cold_table_bytes = 0;
   // Tables beyond the cold ones miss the address translation too: seconds more a row of tables of far_table_bytes.
@@ -65,6 +65,8 @@ struct Calibration {
   // Part of what lay in the caches that is gone after so many seconds in which nobody touched it and this process
   // touched little else: the neighbours of a virtual machine use the cache too. 0 on a machine without others.
   double Lost(double age_s) const;
+  // Seconds a byte more of a pass over data that no cache has than over data that the last level has.
+  double MissSecondsPerByte() const;
 };
 
 // Names of all grids and how many axes each has: a calibration without one of them is refused.

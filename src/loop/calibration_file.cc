@@ -119,7 +119,7 @@ struct NamedNumber {
 constexpr NamedNumber kNumbers[] = {
     {"last_level_bytes", &Calibration::last_level_bytes},
     {"kept_bytes", &Calibration::kept_bytes},
-    {"miss_s_per_byte", &Calibration::miss_s_per_byte, true},
+    {"aged_bytes", &Calibration::aged_bytes},
     {"near_table_bytes", &Calibration::near_table_bytes},
     {"warm_table_bytes", &Calibration::warm_table_bytes},
     {"cold_table_bytes", &Calibration::cold_table_bytes},
@@ -154,10 +154,15 @@ const MeasuredGrid& Calibration::Grid(const std::string& name) const {
 
 double Calibration::Lost(double age_s) const {
   const MeasuredGrid& grid = Grid("cache_age");
-  const double kept = grid.seconds.front(), lost = grid.seconds.back();
-  if (age_s <= 0 || lost <= kept) return 0;
+  const double kept = *std::min_element(grid.seconds.begin(), grid.seconds.end()), lost = grid.seconds.back();
+  if (age_s <= grid.axes[0].front() || lost <= kept) return 0;
   const double oldest = grid.axes[0][grid.axes[0].size() - 2];
   return std::clamp((grid.At({std::min(age_s, oldest)}) - kept) / (lost - kept), 0.0, 1.0);
+}
+
+double Calibration::MissSecondsPerByte() const {
+  const std::vector<double>& seconds = Grid("cache_age").seconds;
+  return (seconds.back() - *std::min_element(seconds.begin(), seconds.end())) / aged_bytes;
 }
 
 const std::map<std::string, size_t>& CalibratedGrids() {

@@ -121,7 +121,7 @@ double EmbeddingPrice::OfRows(size_t table, const std::string& update, double re
   // Rows are updated in the order of the table: where most of them are, memory is read as a stream.
   const double dense = std::min(counts.distinct / std::max(plan_.tables[table].rows, 1.0), 1.0);
   const auto missed = [&](double at_random, double bytes) {
-    return (1 - dense) * at_random + dense * std::min(at_random, 2 * bytes * c_.miss_s_per_byte / repeats);
+    return (1 - dense) * at_random + dense * std::min(at_random, 2 * bytes * c_.MissSecondsPerByte() / repeats);
   };
   double each =
       at(optimizer, ".warm") + at(rows, ".warm") - at("sgd", ".warm") +

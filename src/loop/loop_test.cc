@@ -58,6 +58,7 @@ Calibration ToyMachine() {
   c.grids["embedding_forward.fp32.near"] = constant(2, 1e-9);
   // No neighbours: what was touched an hour ago is there.
   c.grids["cache_age"] = {{{1e-4, 1e4, 1e9}}, {1e-5, 1e-5, 2e-5}};
+  c.aged_bytes = 1e5;
   c.grids["embedding_fused.lookups"] = c.grids["embedding_separate.lookups"] = constant(3, 1e-9);
   c.grids["embedding_forward.fp32.spilled"] = c.grids["embedding_fused.sgd.spilled"] = constant(2, 2e-9);
   c.grids["dense_fused.adagrad"] = c.grids["dense_separate.adagrad"] = constant(1, 2e-6);
@@ -156,15 +157,17 @@ TEST(Calibration, LosesWithAgeWhatNeighboursTake) {
   c.grids["cache_age"] = {{{1e-3, 2e-3, 4e-3, 1e9}}, {10e-6, 20e-6, 30e-6, 30e-6}};
   EXPECT_EQ(c.Lost(5e-4), 0);
   EXPECT_NEAR(c.Lost(2e-3), 0.5, 1e-9);
+  EXPECT_DOUBLE_EQ(c.MissSecondsPerByte(), 20e-6 / 1e5);
   EXPECT_NEAR(c.Lost(1), 1, 1e-9);
 }
 
 TEST(PriceStep, ALongerStepFindsLessInTheCache) {
   const Job job = ReadTiny();
   const std::vector<Batch> batches = ReadBatches(job, 4);
-  Calibration kept = ToyMachine(), lost = ToyMachine();
-  kept.miss_s_per_byte = lost.miss_s_per_byte = 1e-10;
-  // Gone within 1 us: every tensor of the last pass over it, some 20 us ago.
+  const Calibration kept = ToyMachine();
+  Calibration lost = ToyMachine();
+  // 10 us a pass of 100,000 bytes more, so 1e-10 s a byte. Gone within 1 us: every tensor of the last pass over it,
+  // some 20 us ago.
   lost.grids["cache_age"] = {{{1e-7, 1e-6, 1e9}}, {1e-5, 2e-5, 2e-5}};
   const StepPrice with = *PriceRecipe(job, job.recipe, batches, kept),
                   without = *PriceRecipe(job, job.recipe, batches, lost);

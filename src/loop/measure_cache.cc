@@ -39,6 +39,7 @@ void MeasureCache(Sweeper* sweeper) {
   Stopwatch& watch = sweeper->watch();
   // Small enough to be kept whole, large enough to lie beyond the private caches for the most part.
   const auto bytes = static_cast<int64_t>(std::clamp(result.last_level_bytes / 12, 5e5, 4e6));
+  result.aged_bytes = static_cast<double>(bytes);
   const Pool data(bytes), others(static_cast<int64_t>(std::min(4 * result.last_level_bytes, 1e9)));
   const auto read = [&] { Keep(Read(data, bytes)); };
   const auto after = [&](const std::function<void()>& between) {
@@ -58,7 +59,6 @@ void MeasureCache(Sweeper* sweeper) {
       },
       Sweeper::Shape::kAny);
   const double kept = after([] {}), lost = after([&] { Keep(Read(others, others.bytes())); });
-  result.miss_s_per_byte = std::max(lost - kept, 0.0) / static_cast<double>(bytes);
   // After so many bytes of other data half of it is gone.
   const double half = 0.5 * (kept + lost);
   double fits = 0.125 * result.last_level_bytes;

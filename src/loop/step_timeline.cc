@@ -31,7 +31,7 @@ StepTimeline::LayerBytes StepTimeline::BytesOf(const NetworkPlan& plan, const Ne
 
 StepTimeline::StepTimeline(const NetworkPlan& plan, const std::vector<TableLookups>& lookups,
                            const Calibration& calibration, const StepPrice& price)
-    : c_(calibration), s_per_byte_(calibration.miss_s_per_byte) {
+    : c_(calibration), s_per_byte_(calibration.MissSecondsPerByte()) {
   state_floats_ = static_cast<double>(kernels::DenseStateFloats(plan.options.dense_optimizer));
   double pooled = 0, rows = 0, states = 0, parameters = 0;
   for (const NetworkPlan::FeaturePlace& feature : plan.features) {
