@@ -108,7 +108,7 @@ void AddCalibrateCommand(CLI::App& app, const GlobalOptions& global, int* exit_c
   command->add_option("--device", *device, HelpText("What to measure: cpu, or cuda for one NVIDIA GPU"))
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command->footer("Run it on an idle machine: it takes half a minute. docs/calibrate.md");
+  command->footer("Run it on an idle machine: it takes a minute. docs/calibrate.md");
   command->callback([out, device, &global, exit_code] {
     const Result<int> result = RunCalibrate(*out, *device, global);
     *exit_code = result ? *result : ReportError(result.error());

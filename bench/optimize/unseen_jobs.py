@@ -50,24 +50,22 @@ def draw(rng):
         flops = 2 * (table_count + 1) ** 2 * dim
     else:
         width = dim * (table_count + 1)
-        layers, rank = rng.randint(1, 3), rng.choice([0, 32, 64, 128]) if width <= 600 else rng.choice([32, 64, 128])
+        layers, rank = rng.randint(1, 3), rng.choice([32, 64, 128])
         blocks.append("    - {name: joined, type: concat, inputs: [bottom, embeddings]}")
-        kind = f"low_rank_cross, input: joined, layers: {layers}, rank: {rank}" if rank else \
-            f"cross, input: joined, layers: {layers}"
-        blocks.append(f"    - {{name: mixed, type: {kind}}}")
-        flops = 2 * layers * (2 * width * rank if rank else width * width)
+        blocks.append(f"    - {{name: mixed, type: low_rank_cross, input: joined, layers: {layers}, rank: {rank}}}")
+        flops = 2 * layers * 2 * width * rank
     blocks.append(f"    - {{name: top, type: mlp, input: mixed, widths: {top}, activation: {activation}, "
                   "last_activation: none}")
     for a, b in list(zip([13] + bottom, bottom)) + list(zip([width] + top, top)):
         flops += 2 * a * b
     seconds = batch * (3 * flops / 150e9 + lookups_all * dim * 4 * 4 / 8e9)
-    rate = 0.001 if "adam" in row_optimizer else 0.02
+    rate = 0.001 if "adam" in (row_optimizer, dense_optimizer) or "rowwise_adam" == row_optimizer else 0.01
     text = "\n".join(
         ["model:", "  model: drawn", "  dense_features: 13", "  tables:"] + tables + ["  blocks:"] + blocks +
         [f"  training: {{dense_optimizer: {dense_optimizer}, embedding_optimizer: {row_optimizer}}}",
          f"recipe: {{recipe: r, local_batch: {batch}, precision: {{gemm: fp32, activation: fp32, embedding_row: fp32}}}}",
          "data: {type: synthetic" + (", reuse: meta_2022" if reuse == "meta_2022" else "") + ", signal: 1.5}",
-         "steps: 1000", f"learning_rate: {{rate: {rate}, embedding: {rate if 'adam' in row_optimizer else 0.1}}}",
+         "steps: 1000", f"learning_rate: {{rate: {rate}, embedding: {0.001 if 'adam' in row_optimizer[-4:] else 0.05}}}",
          f"allow: [{', '.join(allow)}]", "eval: {samples: 8192}"] + (["clip_norm: 1"] if clip else [])) + "\n"
     what = (f"{table_count} x {dim}, {lookups_all} lookups, batch {batch}, {reuse}, {interaction}, {row_optimizer}/"
             f"{dense_optimizer}{', clipped' if clip else ''}{', ' + '+'.join(allow) if allow else ''}")

@@ -75,7 +75,7 @@ const std::map<std::string, size_t>& CalibratedGrids();
 // "AMD EPYC (AuthenticAMD 25/17/1), 2 threads, kernels 1": what a calibration is valid for on the machine at hand.
 std::string MachineKey();
 
-// Runs all measurements on this machine's CPU; about half a minute. `progress` is told the part and its share done.
+// Runs all measurements on this machine's CPU, twice; about a minute. `progress` is told the part and its share done.
 Calibration MeasureMachine(const std::function<void(const std::string& part, double done)>& progress);
 
 // How fast this machine is at the moment: one kernel of each class, of a size that a small step has, in about 3 ms.

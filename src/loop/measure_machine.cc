@@ -51,20 +51,27 @@ class Machine {
     gmtime_r(&now, &utc);
     std::strftime(date, sizeof date, "%Y-%m-%d", &utc);
     result_.date = date;
-    Say("memory", 0);
-    MeasureMemory();
-    MeasureCache(&sweeper_);
-    Say("elementwise kernels", 0.1);
-    MeasureElementwise();
-    Say("dot interaction", 0.3);
-    MeasureInteraction();
-    Say("matrix products", 0.4);
-    MeasureProducts();
-    Say("embedding rows", 0.7);
-    MeasureEmbeddings(&sweeper_, b_.floats(), kMaxElements,
-                      [&](double done) { Say("embedding rows", 0.7 + 0.3 * done); });
+    // Two passes, the faster of both counts: what else a machine does lasts for seconds and can only add to a time.
+    constexpr int kPasses = 2;
+    for (pass_ = 0; pass_ < kPasses; ++pass_) {
+      const Calibration before = result_;
+      Say("memory", 0);
+      MeasureMemory();
+      MeasureCache(&sweeper_);
+      Say("elementwise kernels", 0.1);
+      MeasureElementwise();
+      Say("dot interaction", 0.3);
+      MeasureInteraction();
+      Say("matrix products", 0.4);
+      MeasureProducts();
+      Say("embedding rows", 0.7);
+      MeasureEmbeddings(&sweeper_, b_.floats(), kMaxElements,
+                        [&](double done) { Say("embedding rows", 0.7 + 0.3 * done); });
+      if (pass_ > 0) KeepBetter(before);
+    }
     sweeper_.Finish();
     for (const auto& [name, axes] : CalibratedGrids()) PORTOLAN_CHECK(result_.grids.count(name) > 0, "not measured");
+    pass_ = kPasses - 1;
     Say("done", 1);
     Warn();
     return result_;
@@ -77,7 +84,21 @@ class Machine {
   static constexpr int64_t kWindow = int64_t{1} << 20;
 
   void Say(const std::string& part, double done) const {
-    if (progress_) progress_(part, done);
+    if (progress_) progress_(part, 0.5 * (pass_ + done));
+  }
+
+  // Of the numbers beside the grids, those of the faster pass.
+  void KeepBetter(const Calibration& before) {
+    for (double Calibration::*seconds : {&Calibration::fork_s, &Calibration::lookup_call_s, &Calibration::sort_pass_s,
+                                         &Calibration::far_lookup_s, &Calibration::far_update_s}) {
+      result_.*seconds = std::min(result_.*seconds, before.*seconds);
+    }
+    for (double Calibration::*more :
+         {&Calibration::kept_bytes, &Calibration::copy_bytes_per_s, &Calibration::copy_one_thread_bytes_per_s,
+          &Calibration::cache_bytes_per_s, &Calibration::gemm_flops_per_s, &Calibration::gemm_bf16_flops_per_s,
+          &Calibration::gemm_one_thread_flops_per_s}) {
+      result_.*more = std::max(result_.*more, before.*more);
+    }
   }
 
   void Warn() {
@@ -344,6 +365,7 @@ class Machine {
   const std::function<void(const std::string&, double)>& progress_;
   Pool a_, b_, c_;
   int64_t place_ = 0;
+  int pass_ = 0;
   Calibration result_;
   Sweeper sweeper_{&result_};
   Stopwatch& watch_ = sweeper_.watch();

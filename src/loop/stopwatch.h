@@ -16,7 +16,7 @@ class Stopwatch {
   double Spread() const;
 
  private:
-  static constexpr int kRepetitions = 5;
+  static constexpr int kRepetitions = 3;
   static constexpr double kSampleSeconds = 100e-6;
   std::vector<double> spreads_;
 };

@@ -45,7 +45,15 @@ void Sweeper::Sweep(const std::string& name, std::vector<std::vector<double>> ax
     const double seconds = visit(at);
     return seconds / SpeedNow()[kernel_class];
   };
-  for (size_t point = 0; point < points; ++point) grid.seconds.push_back(measure(point));
+  const bool again = !grid.seconds.empty();
+  for (size_t point = 0; point < points; ++point) {
+    const double seconds = measure(point);
+    if (again) {
+      grid.seconds[point] = std::min(grid.seconds[point], seconds);
+    } else {
+      grid.seconds.push_back(seconds);
+    }
+  }
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
     for (size_t point = 0; point < points; ++point) {

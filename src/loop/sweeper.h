@@ -37,7 +37,7 @@ class Sweeper {
 
   // Calls visit for every point of the grid `name` in order and keeps what it returns, in units of what the probe takes
   // at the time. Points that stand out of their neighbours are measured again, for what stood out may have been the
-  // machine: the fastest counts.
+  // machine: the fastest counts. So it does where the grid is swept a second time, over the same axes.
   void Sweep(const std::string& name, std::vector<std::vector<double>> axes, const Visit& visit,
              Shape shape = Shape::kGrowing);
   // After the last grid: all are scaled to the machine at its fastest; probe, spread and a warning are set.
