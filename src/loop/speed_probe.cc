@@ -33,28 +33,26 @@ struct SpeedProbe::Kernels {
     workspace.resize(static_cast<size_t>(kernels::EmbeddingBackwardWorkspaceBytes(bags, kLookups)) / 8 + 8);
   }
 
-  // Each kernel finds its data as a step leaves it: written by another kernel, whose parts were dealt to the threads
-  // otherwise. Where the cores do not share a cache at the moment, that is what slows a step down.
+  // The mean of a kernel that finds its data where it left it and one that finds it as another kernel left it, whose
+  // parts were dealt to the threads otherwise: of two threads, half of what one reads the other has written. Where the
+  // cores do not share a cache at the moment, that is what slows a step down.
   ClassTimes Seconds() {
     float *a = values.data(), *b = a + kNumbers, *d = b + kNumbers;
     kernels::GemmProblem problem;
-    problem.m = 1024;
+    problem.m = kRowsOfTensor;
     problem.n = problem.k = problem.lda = problem.ldb = problem.ldd = 128;
     kernels::RowUpdate update;
     update.learning_rate = 1e-9f;
     const auto product = [&] { kernels::cpu::Gemm(problem, a, b, d); };
-    const auto pass = [&] { kernels::cpu::ActivationForward(kernels::ActivationKind::kRelu, 1024, 128, d, 128, a); };
+    const auto pass = [&] {
+      kernels::cpu::ActivationForward(kernels::ActivationKind::kRelu, kRowsOfTensor, 128, d, 128, a);
+    };
     const auto lookup = [&] { kernels::cpu::EmbeddingForward(bags); };
     const auto update_rows = [&] { kernels::cpu::EmbeddingBackward(bags, update, workspace.data()); };
     ClassTimes times;
     const auto time = [&](KernelClass kernel_class, const std::function<void()>& run,
                           const std::function<void()>& before) {
-      double seconds = 0;
-      for (int sample = 0; sample < kSamples; ++sample) {
-        const double once = watch.Median(run, before);
-        seconds = sample == 0 ? once : std::min(seconds, once);
-      }
-      times[static_cast<size_t>(kernel_class)] = seconds;
+      times[static_cast<size_t>(kernel_class)] = 0.5 * (watch.Median(run) + watch.Median(run, before));
     };
     time(KernelClass::kProduct, product, pass);
     time(KernelClass::kElementwise, pass, product);
@@ -63,9 +61,9 @@ struct SpeedProbe::Kernels {
     return times;
   }
 
-  static constexpr int kSamples = 2;  // of three calls each; the faster median counts
-  // All of it fits the private caches: what the training around it has left in the others is not to matter.
-  static constexpr int64_t kNumbers = 1024 * 128, kDim = 32, kRows = 1 << 11, kLookups = 4096;
+  // Tensors of 1 MB: more than the private caches hold of them, as in a step.
+  static constexpr int64_t kRowsOfTensor = 2048, kNumbers = kRowsOfTensor * 128;
+  static constexpr int64_t kDim = 32, kRows = 1 << 12, kLookups = 8192;
   Stopwatch watch;
   std::vector<float> values, rows;
   std::vector<int64_t> ids, offsets;

@@ -83,7 +83,7 @@ bool Sweeper::StandsOut(const MeasuredGrid& grid, size_t point, Shape shape) {
 // The probe's time, at most kProbeEvery old. What is much slower than ever before is looked at again: a clock stays
 // low for longer than an interruption takes.
 const ClassTimes& Sweeper::SpeedNow() {
-  constexpr double kProbeEvery = 25e-3, kMuchSlower = 1.25;
+  constexpr double kProbeEvery = 40e-3, kMuchSlower = 1.25;
   constexpr int kMaxTries = 4;
   if (speeds_.empty() || omp_get_wtime() - probed_at_ > kProbeEvery) {
     ClassTimes seconds = probe_.Seconds();
