@@ -55,7 +55,7 @@ struct Calibration {
   double copy_one_thread_bytes_per_s = 0;
   double cache_bytes_per_s = 0;  // the same in the last-level cache
   double gemm_flops_per_s = 0, gemm_bf16_flops_per_s = 0, gemm_one_thread_flops_per_s = 0;
-  ClassTimes probe_s{};  // SpeedProbe at its fastest: all grids are scaled to the machine at that speed
+  ClassTimes probe_s{};  // SpeedProbe at its fastest, as the grids
   double spread = 0;     // median over all points of (slowest - fastest) / median of their repetitions
   std::vector<std::string> warnings;
   std::map<std::string, MeasuredGrid> grids;

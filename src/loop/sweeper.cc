@@ -32,7 +32,6 @@ Pool::Pool(int64_t bytes) : bytes_(bytes) {
 Pool::~Pool() { std::free(memory_); }
 
 void Sweeper::Sweep(const std::string& name, std::vector<std::vector<double>> axes, const Visit& visit, Shape shape) {
-  const auto kernel_class = static_cast<size_t>(ClassOf(name));
   MeasuredGrid& grid = result_.grids[name];
   grid.axes = std::move(axes);
   size_t points = 1;
@@ -42,8 +41,8 @@ void Sweeper::Sweep(const std::string& name, std::vector<std::vector<double>> ax
     for (size_t a = grid.axes.size(), rest = point; a-- > 0; rest /= grid.axes[a].size()) {
       at[a] = grid.axes[a][rest % grid.axes[a].size()];
     }
-    const double seconds = visit(at);
-    return seconds / SpeedNow()[kernel_class];
+    NoteSpeed();
+    return visit(at);
   };
   const bool again = !grid.seconds.empty();
   for (size_t point = 0; point < points; ++point) {
@@ -82,7 +81,7 @@ bool Sweeper::StandsOut(const MeasuredGrid& grid, size_t point, Shape shape) {
 
 // The probe's time, at most kProbeEvery old. What is much slower than ever before is looked at again: a clock stays
 // low for longer than an interruption takes.
-const ClassTimes& Sweeper::SpeedNow() {
+void Sweeper::NoteSpeed() {
   constexpr double kProbeEvery = 40e-3, kMuchSlower = 1.25;
   constexpr int kMaxTries = 4;
   if (speeds_.empty() || omp_get_wtime() - probed_at_ > kProbeEvery) {
@@ -98,7 +97,6 @@ const ClassTimes& Sweeper::SpeedNow() {
     speeds_.push_back(seconds);
     probed_at_ = omp_get_wtime();
   }
-  return speeds_.back();
 }
 
 // The tenth part of the probes that was fastest says what the machine can do.
@@ -111,9 +109,6 @@ void Sweeper::Finish() {
     std::sort(times.begin(), times.end());
     result_.probe_s[c] = times[times.size() / 10];
     slow = std::max(slow, times[times.size() * 9 / 10] / result_.probe_s[c]);
-  }
-  for (auto& [name, grid] : result_.grids) {
-    for (double& seconds : grid.seconds) seconds *= result_.probe_s[static_cast<size_t>(ClassOf(name))];
   }
   constexpr double kNotable = 1.25;
   if (slow > kNotable) {

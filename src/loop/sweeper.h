@@ -35,12 +35,12 @@ class Sweeper {
 
   explicit Sweeper(Calibration* result) : result_(*result) {}
 
-  // Calls visit for every point of the grid `name` in order and keeps what it returns, in units of what the probe takes
-  // at the time. Points that stand out of their neighbours are measured again, for what stood out may have been the
-  // machine: the fastest counts. So it does where the grid is swept a second time, over the same axes.
+  // Calls visit for every point of the grid `name` in order and keeps what it returns. Points that stand out of their
+  // neighbours are measured again, for what stood out may have been the machine: the fastest counts. So it does where
+  // the grid is swept a second time, over the same axes.
   void Sweep(const std::string& name, std::vector<std::vector<double>> axes, const Visit& visit,
              Shape shape = Shape::kGrowing);
-  // After the last grid: all are scaled to the machine at its fastest; probe, spread and a warning are set.
+  // After the last grid: probe, spread and a warning are set.
   void Finish();
 
   Stopwatch& watch() { return watch_; }
@@ -48,7 +48,7 @@ class Sweeper {
 
  private:
   static bool StandsOut(const MeasuredGrid& grid, size_t point, Shape shape);
-  const ClassTimes& SpeedNow();
+  void NoteSpeed();
 
   Calibration& result_;
   Stopwatch watch_;
