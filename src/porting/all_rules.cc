@@ -37,6 +37,7 @@ const std::vector<PortingRule>& AllPortingRules() {
       {"host-math", "Mathematical functions that only CUDA declares for the host", ApplyHostMath},
       {"transitive-include", "Headers of Thrust that CUDA includes by the way", ApplyTransitiveIncludes},
       {"dependent-template", "Dependent names that need the word template", ApplyDependentTemplate},
+      {"half-conversion", "Casts between half and bfloat16 in templates", ApplyHalfConversion},
       {"half-precision", "Atomics and host operators of half and bfloat16", ApplyHalfPrecision},
       {"rename-api", "cudaX, cuX, cublasX ... become hipX, hipblasX ...", ApplyRenameApi},
   };

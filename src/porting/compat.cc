@@ -104,6 +104,11 @@ const std::vector<Part>& Parts() {
 #include "porting/compat/half_host.hip.inc"
        ,
        {}},
+      {"half_conversion",
+       {},
+#include "porting/compat/half_conversion.hip.inc"
+       ,
+       {}},
       {"half_atomics",
        {},
 #include "porting/compat/half_atomics.hip.inc"

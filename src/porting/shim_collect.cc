@@ -260,7 +260,8 @@ bool IsLeft(const Finding& finding) {
 
 std::vector<Finding> ShimFindings(const RuleInput& input, Shim* shim, std::vector<ShimNeed>* needs) {
   // Rules whose repairs need the source itself.
-  constexpr std::array<std::string_view, 3> kNeedTheSource = {"inline-ptx", "dependent-template", "vector-operator"};
+  constexpr std::array<std::string_view, 4> kNeedTheSource = {"inline-ptx", "dependent-template", "vector-operator",
+                                                              "half-conversion"};
   const SourceFile& source = input.source;
   RuleOutput output;
   RuleOutput copied;

@@ -233,4 +233,19 @@ bool IsHipMacro(std::string_view name) {
   return IsBuildMacro(name) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+std::set<std::string_view> TemplateParameters(const SourceFile& source) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (!source.Is(i, "template") || !source.Is(i + 1, "<")) continue;
+    const size_t close = source.ClosingAngle(i + 1);
+    if (close == source.size()) continue;
+    for (size_t t = i + 2; t < close; ++t) {
+      if (source.IsIdentifier(t) && source.IsIdentifier(t - 1) && (source.Is(t + 1, ",") || source.Is(t + 1, ">"))) {
+        names.insert(source.Text(t));
+      }
+    }
+  }
+  return names;
+}
+
 }  // namespace portolan

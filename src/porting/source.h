@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,6 +93,9 @@ class SourceFile {
   std::vector<Conditional> conditionals_;
   std::vector<DeviceFunction> device_functions_;
 };
+
+// Names of the template parameters anywhere in the file.
+std::set<std::string_view> TemplateParameters(const SourceFile& source);
 
 // Whether `name` is a macro that a ROCm build of a dual-source project defines on its command line (USE_ROCM ...), as
 // against those that HIP's compiler or headers define.

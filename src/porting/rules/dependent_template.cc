@@ -1,29 +1,8 @@
 // Cast<T>::apply<N>(x) inside a template needs the word template before apply; nvcc does without, clang does not.
 
-#include <set>
-
 #include "porting/rules/rules.h"
 
 namespace portolan {
-namespace {
-
-// Names of template parameters anywhere in the file.
-std::set<std::string_view> TemplateParameters(const SourceFile& source) {
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < source.size(); ++i) {
-    if (!source.Is(i, "template") || !source.Is(i + 1, "<")) continue;
-    const size_t close = source.ClosingAngle(i + 1);
-    if (close == source.size()) continue;
-    for (size_t t = i + 2; t < close; ++t) {
-      if (source.IsIdentifier(t) && source.IsIdentifier(t - 1) && (source.Is(t + 1, ",") || source.Is(t + 1, ">"))) {
-        names.insert(source.Text(t));
-      }
-    }
-  }
-  return names;
-}
-
-}  // namespace
 
 void ApplyDependentTemplate(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;

@@ -8,16 +8,21 @@
 namespace portolan {
 namespace {
 
-// cublas.h declares functions without a handle unless cublas_v2.h came first; some include it and use handles.
+// cublas.h declares functions without a handle unless cublas_v2.h came first; some include it and use handles. In a
+// port hipBLAS's header stands in its place, and what is left of cuBLAS is what had no handle.
 bool UsesLegacyBlas(const SourceFile& source) {
   bool old_header = false;
   for (size_t i = 1; i < source.size(); ++i) {
     const std::string_view text = source.Text(i);
     if (source.Is(i - 1, "include")) {
       if (text.find("cublas_v2.h") != std::string_view::npos) return false;
-      old_header = old_header || text == "\"cublas.h\"" || text == "<cublas.h>";
+      for (const std::string_view header : {"cublas.h", "hipblas.h", "hipblas/hipblas.h"}) {
+        old_header = old_header || (text.size() > 2 && text.substr(1, text.size() - 2) == header);
+      }
     }
-    if (text == "cublasHandle_t" || text == "cublasCreate") return false;
+    for (const std::string_view handle : {"cublasHandle_t", "cublasCreate", "hipblasHandle_t", "hipblasCreate"}) {
+      if (text == handle) return false;
+    }
   }
   return old_header;
 }

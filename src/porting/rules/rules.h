@@ -38,6 +38,7 @@ void ApplyTransitiveIncludes(const RuleInput& input, RuleOutput* output);
 void ApplyDependentTemplate(const RuleInput& input, RuleOutput* output);
 void ApplyAtomicOverloads(const RuleInput& input, RuleOutput* output);
 void ApplyVectorOperators(const RuleInput& input, RuleOutput* output);
+void ApplyHalfConversion(const RuleInput& input, RuleOutput* output);
 void ApplyHalfPrecision(const RuleInput& input, RuleOutput* output);
 
 }  // namespace portolan

@@ -1,7 +1,8 @@
 // A shuffle's default width is the wave's: 64 lanes where CUDA has 32. An exchange that leaves its 32-lane team is then
 // another one. Right all the same, and not reported as wrong: xor below 32 (it stays in the team), down (lane 0 of each
 // team, which is what reductions read, gets the same value), up behind a guard on the lane, any with a width argument,
-// what only the first 32 threads of a block do, and kernels launched with at most 32 threads a block.
+// what only the first 32 threads of a block do, and kernels launched with at most 32 threads a block. A value that may
+// be the same in both teams (a parameter, what all threads read) is a warning.
 
 #include <fmt/format.h>
 
@@ -82,10 +83,12 @@ void ApplyShuffleWidth(const RuleInput& input, RuleOutput* output) {
       for (size_t t = arguments[value].first; t < arguments[value].second; ++t) {
         quotient = quotient || (source.Is(t, "/") && !source.Is(t + 1, "32"));
       }
-      output->Find(source, i, quotient ? FindingLevel::kWarning : FindingLevel::kError, "shuffle-width",
+      const bool differs = !quotient && DiffersByTeam(source, i, arguments[value].first, arguments[value].second);
+      output->Find(source, i, differs ? FindingLevel::kError : FindingLevel::kWarning, "shuffle-width",
                    fmt::format("without a width, lane {} is one of all {} lanes: lanes 32 and up read another 32-lane "
-                               "team; {}",
-                               operand, input.target.wave_size, WaveText(input.target)),
+                               "team{}; {}",
+                               operand, input.target.wave_size, differs ? "" : ", which may hold another value",
+                               WaveText(input.target)),
                    repair);
     } else if (up && !IsGuarded(source, i)) {
       output->Find(source, i, FindingLevel::kWarning, "shuffle-width",

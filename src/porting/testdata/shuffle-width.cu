@@ -9,6 +9,23 @@ __device__ float team(float v, int lane, int d) {
   v = __shfl(lane / 128, 0);  //! warning shuffle-width //-> v = portolan::shfl(lane / 128, 0);
   return v;
 }
+__device__ float told_apart(float v, const float* x, float* y, int lane, int row) {
+  v = __shfl(v, 0);  //! warning shuffle-width //-> v = portolan::shfl(v, 0);
+  float sum = 0;
+  for (int j = threadIdx.x % 32; j < 256; j += 32) sum += x[j];  //! note lane-arithmetic
+  sum = __shfl(sum, 0);  //! warning shuffle-width //-> sum = portolan::shfl(sum, 0);
+  float own = x[row];
+  own = __shfl(own, 0);  //! warning shuffle-width //-> own = portolan::shfl(own, 0);
+  int at = threadIdx.x / 32;  //! note lane-arithmetic
+  float mine = x[at];
+  float twice[2] = {mine, 2 * mine};
+  y[0] = __shfl(twice[0], 0);  //! error shuffle-width //-> y[0] = portolan::shfl(twice[0], 0);
+  int slot = 0;
+  if (lane == 0) slot = atomicAdd(&count, 1);
+  slot = __shfl(slot, 0);  //! error shuffle-width //-> slot = portolan::shfl(slot, 0);
+  y[slot] = v.mine == 3 ? __shfl(row, 0) : own;  //! warning shuffle-width //-> y[slot] = v.mine == 3 ? portolan::shfl(row, 0) : own;
+  return v;
+}
 __device__ float unguarded(float v) {
   v += 1;
   v += 2;

@@ -1,0 +1,45 @@
+// static_cast<T>(x) from bfloat16 to half or back: CUDA's types convert through float, HIP 6's are ambiguous. Types
+// need a compiler to be known, so where T is a template parameter and the file includes both types' headers, the cast
+// becomes a function that converts those two through float and does what the cast does for all others.
+
+#include "porting/rules/rules.h"
+
+namespace portolan {
+namespace {
+
+bool IncludesBothTypes(const SourceFile& source) {
+  bool half = false;
+  bool bfloat16 = false;
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (!source.Is(i - 1, "include") || source.Text(i).size() < 3) continue;
+    const std::string_view header = source.Text(i).substr(1, source.Text(i).size() - 2);
+    half = half || header == "cuda_fp16.h" || header == "cuda_fp16.hpp";
+    bfloat16 = bfloat16 || header == "cuda_bf16.h" || header == "cuda_bf16.hpp";
+  }
+  return half && bfloat16;
+}
+
+}  // namespace
+
+void ApplyHalfConversion(const RuleInput& input, RuleOutput* output) {
+  const SourceFile& source = input.source;
+  if (!input.target.RocmBefore(7, 0) || !IncludesBothTypes(source)) return;
+  const std::set<std::string_view> parameters = TemplateParameters(source);
+  for (size_t i = 0; i < source.size(); ++i) {
+    // static_cast < T > ( expression )
+    if (!source.Is(i, "static_cast") || !source.Is(i + 1, "<") || !source.Is(i + 3, ">") || !source.Is(i + 4, "("))
+      continue;
+    if (input.IsDead(i) || parameters.count(source.Text(i + 2)) == 0) continue;
+    if (source.EnclosingDeviceFunction(i) == nullptr) continue;
+    const size_t close = source.Closing(i + 4);
+    // A literal may be a null pointer, which a function's argument is not.
+    if (close == source.size() || close < i + 6 || (close == i + 6 && !source.IsIdentifier(i + 5))) continue;
+    output->Replace(source, i, "portolan::convert_to");
+    output->compat.insert("half_conversion");
+    output->Find(source, i, FindingLevel::kWarning, "half-conversion",
+                 "HIP's half and bfloat16 do not convert to each other with a cast, should these be the types here",
+                 "port: converts the two through float, all others by the cast");
+  }
+}
+
+}  // namespace portolan
