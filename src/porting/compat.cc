@@ -140,6 +140,17 @@ const std::vector<Part>& Parts() {
 #include "porting/compat/ptx.hip.inc"
        ,
        {}},
+      {"ptx_move",
+       {},
+#include "porting/compat/ptx_move.hip.inc"
+       ,
+       {}},
+      {"shared_address",
+       {},
+#include "porting/compat/shared_address.hip.inc"
+       ,
+       {"__cvta_generic_to_shared", "__cvta_shared_to_generic", "__cvta_generic_to_global",
+        "__cvta_global_to_generic"}},
       {"ptx_half",
        {},
 #include "porting/compat/ptx_half.hip.inc"

@@ -1,15 +1,30 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace portolan {
 
-// C++ for one PTX instruction. `text` is the template of an asm statement (quotes removed, %% or % before a register
-// name); `operands` are the expressions of its operands %0, %1 ... as written. Returns "" for what it does not know:
-// more than one instruction, memory operands, another opcode. Otherwise an expression statement without its semicolon;
-// `part` is the part of the compatibility header that it needs, or "".
-std::string TranslatePtx(std::string_view text, const std::vector<std::string>& operands, std::string* part);
+// C++ for the PTX of one asm statement. `text` is its template (quotes removed, %% or % before a register name);
+// `operands` are the expressions of its operands %0, %1 ... as written. Known are one instruction, and instructions
+// that all have the predicate that a setp against zero before them has set. Returns "" for the rest, otherwise a
+// statement without its semicolon; adds to `parts` what it needs of the compatibility header.
+std::string TranslatePtx(std::string_view text, const std::vector<std::string>& operands, std::set<std::string>* parts);
+
+// One instruction, as PTX writes it: opcode with its suffixes, then its operands, without predicate and semicolon.
+struct PtxInstruction {
+  std::string_view opcode;
+  std::vector<std::string_view> suffixes;  // of the opcode: {"ld", "global", "v4", "b32"}
+  std::vector<std::string_view> operands;  // %0, [%1+16], {%0, %1}
+};
+
+// The expression of an operand %2 or of a number; "" for anything else.
+std::string PtxOperand(std::string_view text, const std::vector<std::string>& operands);
+
+// C++ for what moves data: ld, st, cp.async, mov of whole and packed registers, shfl.sync, atom and red; "" for others.
+std::string TranslatePtxMove(const PtxInstruction& instruction, const std::vector<std::string>& operands,
+                             std::set<std::string>* parts);
 
 }  // namespace portolan

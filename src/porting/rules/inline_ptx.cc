@@ -71,16 +71,16 @@ void ApplyInlinePtx(const RuleInput& input, RuleOutput* output) {
     const AsmStatement statement = Read(source, open);
     const size_t begin = statement.text.find_first_not_of(" \t{;\\n");
     if (begin == std::string::npos || IsAmdAssembly(std::string_view(statement.text).substr(begin))) continue;
-    std::string part;
+    std::set<std::string> parts;
     const std::string translation =
-        statement.understood ? TranslatePtx(statement.text, statement.operands, &part) : std::string();
+        statement.understood ? TranslatePtx(statement.text, statement.operands, &parts) : std::string();
     const std::string instruction =
         statement.text.substr(begin, std::min(statement.text.find_first_of(";\\", begin) - begin, size_t{50}));
     output->Find(source, i, FindingLevel::kError, "inline-ptx", fmt::format("PTX '{}' in asm()", instruction),
                  translation.empty() ? "replace it by a builtin or by C++" : fmt::format("port: {}", translation));
     if (translation.empty()) continue;
     output->edits.push_back({source.tokens()[i].begin, source.tokens()[statement.close].end, translation});
-    if (!part.empty()) output->compat.insert(part);
+    output->compat.insert(parts.begin(), parts.end());
   }
 }
 

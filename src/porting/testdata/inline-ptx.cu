@@ -5,6 +5,8 @@ __device__ int f(int a, int b) {
   asm volatile("membar.gl;" ::: "memory");  //! error inline-ptx //-> __threadfence();
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0}, {%1};" : "=r"(a) : "r"(b));  //! error inline-ptx
   asm volatile("{ .reg .pred p; setp.eq.u32 p, %1, 0; selp.u32 %0, 1, 0, p; }" : "=r"(a) : "r"(b));  //! error inline-ptx
+  asm volatile("bar.sync 1, 64;");  //! error inline-ptx
+  asm volatile("ld.volatile.global.b32 %0, [%1];" : "=r"(a) : "l"(&b) : "memory");  //! error inline-ptx //-> portolan::ptx_load<unsigned, true>(portolan::ptx_address<unsigned>(&b, 0), a);
   asm volatile("s_waitcnt vmcnt(0)");
   asm volatile("" ::: "memory");
   asm volatile("" : "+r"(a));
