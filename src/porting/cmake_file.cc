@@ -327,7 +327,11 @@ class Porter {
         if (given_.count(glob ? fmt::format("${{{}}}", Bare(command.arguments[1])) : std::string(bare)) > 0) continue;
         files += " " + std::string(Text(command.arguments[i]));
       } else if (bare.find('.') != std::string_view::npos) {
-        others = true;
+        // Headers are compiled in no language.
+        bool header = false;
+        for (const std::string_view end : {".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl"})
+          header = header || EndsWith(bare, end);
+        others = others || !header;
       }
     }
     if (files.empty()) return;

@@ -59,6 +59,8 @@ TEST(CMakeFile, TheLegacyModule) {
 
 // A folder below the project's has no project() that would tell a second run.
 TEST(CMakeFile, ASubdirectory) {
+  EXPECT_EQ(Ported("file(GLOB s k/*.cu k/*.cuh)\n"),
+            "file(GLOB s k/*.cu k/*.cuh)\nset_source_files_properties(${s} PROPERTIES LANGUAGE HIP)\n");
   EXPECT_EQ(Ported("file(GLOB s k/*.cu)\nadd_library(k ${s} x.cu)\n"),
             "file(GLOB s k/*.cu)\nset_source_files_properties(${s} PROPERTIES LANGUAGE HIP)\n"
             "add_library(k ${s} x.cu)\nset_source_files_properties(x.cu PROPERTIES LANGUAGE HIP)\n");

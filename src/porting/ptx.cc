@@ -1,7 +1,9 @@
 #include "porting/ptx.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
+#include <utility>
 
 namespace portolan {
 namespace {
@@ -136,36 +138,125 @@ std::string TranslateOne(std::string_view text, const std::vector<std::string>& 
   return result;
 }
 
-// .reg .pred p; setp.ne.b32 p, %0, 0; @p ...; @!p ...: an if for each of the instructions behind; "" for others.
-std::string TranslatePredicated(const std::vector<std::string_view>& instructions,
-                                const std::vector<std::string>& operands, std::set<std::string>* parts) {
-  const PtxInstruction declared = ReadInstruction(instructions[0]);
-  if (declared.opcode != ".reg" || declared.operands.size() != 1 || instructions.size() < 3) return {};
-  constexpr std::string_view kPredicate = ".pred";
-  if (declared.operands[0].substr(0, kPredicate.size()) != kPredicate) return {};
-  const std::string_view name = Trim(declared.operands[0].substr(kPredicate.size()));
-  const PtxInstruction set = ReadInstruction(instructions[1]);
-  if (set.suffixes.size() != 3 || set.suffixes[0] != "setp" || (set.suffixes[1] != "ne" && set.suffixes[1] != "eq") ||
-      set.operands.size() != 3 || set.operands[0] != name || set.operands[2] != "0") {
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
+}
+
+// Several instructions, which may declare registers of their own: each becomes a variable.
+class Block {
+ public:
+  explicit Block(const std::vector<std::string>& operands) : operands_(operands) {}
+
+  std::string Translate(const std::vector<std::string_view>& instructions, std::set<std::string>* parts) {
+    std::string result = "do {";
+    for (const std::string_view instruction : instructions) {
+      const bool declares = instruction.substr(0, 4) == ".reg";
+      const std::string statement = declares ? Declare(instruction) : One(instruction, parts);
+      if (statement.empty()) return {};
+      result += " " + statement + ";";
+    }
+    return result + " } while (0)";
+  }
+
+ private:
+  // .reg .b32 a, b: their C++, and an operand for each.
+  std::string Declare(std::string_view text) {
+    text = Trim(text.substr(4));
+    const size_t space = std::min(text.find_first_of(" \t"), text.size());
+    if (text.empty() || text[0] != '.') return {};
+    const std::string_view type = text.substr(1, space - 1);
+    const std::string_view cpp = type == "pred" ? std::string_view("bool") : PtxType(type);
+    const std::vector<std::string_view> names = SplitOperands(text.substr(space));
+    if (cpp.empty() || cpp.find("char") != std::string_view::npos) return {};
+    const size_t before = operands_.size();
+    std::string result(cpp);
+    for (const std::string_view name : names) {
+      if (name.empty() || !std::all_of(name.begin(), name.end(), IsNameCharacter)) return {};
+      const size_t letters = name.find_first_not_of("%$");
+      if (letters == std::string_view::npos || name.find_first_of("%$", letters) != std::string_view::npos) return {};
+      const std::string variable = "portolan_" + std::string(name.substr(letters));
+      result += (operands_.size() == before ? " " : ", ") + variable;
+      registers_[std::string(name)] = operands_.size();
+      operands_.push_back(variable);
+    }
+    return result;
+  }
+
+  // The text with %N for the names of own registers.
+  std::string Named(std::string_view text) const {
+    std::string result;
+    for (size_t i = 0; i < text.size();) {
+      size_t end = i;
+      while (end < text.size() && IsNameCharacter(text[end])) ++end;
+      const std::string name(text.substr(i, end - i));
+      const auto own = registers_.find(name);
+      if (end == i) result.push_back(text[end++]);
+      result += own == registers_.end() ? name : "%" + std::to_string(own->second);
+      i = end;
+    }
+    return result;
+  }
+
+  std::string One(std::string_view text, std::set<std::string>* parts) const {
+    std::string condition;
+    if (text[0] == '@') {
+      const size_t space = text.find_first_of(" \t");
+      if (space == std::string_view::npos) return {};
+      const bool negated = text.size() > 1 && text[1] == '!';
+      const auto own = registers_.find(std::string(text.substr(negated ? 2 : 1, space - (negated ? 2 : 1))));
+      if (own == registers_.end()) return {};
+      condition = std::string("if (") + (negated ? "!" : "") + operands_[own->second] + ") ";
+      text = Trim(text.substr(space));
+    }
+    const size_t space = std::min(text.find_first_of(" \t"), text.size());
+    const std::string named = std::string(text.substr(0, space)) + Named(text.substr(space));
+    const PtxInstruction instruction = ReadInstruction(named);
+    std::string statement;
+    if (instruction.suffixes[0] == "setp") {
+      statement = Compare(instruction);
+    } else if (instruction.suffixes[0] == "selp" && instruction.operands.size() == 4) {
+      std::string values[4];
+      for (size_t i = 0; i < 4; ++i) {
+        values[i] = PtxOperand(instruction.operands[i], operands_);
+        if (values[i].empty()) return {};
+      }
+      statement = values[0] + " = " + values[3] + " ? (" + values[1] + ") : (" + values[2] + ")";
+    } else {
+      statement = TranslateOne(named, operands_, parts);
+    }
+    return statement.empty() ? statement : condition + statement;
+  }
+
+  // setp.lt.s32 p, a, b
+  std::string Compare(const PtxInstruction& instruction) const {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSigns = {{{"eq", "=="},
+                                                                                       {"ne", "!="},
+                                                                                       {"lt", "<"},
+                                                                                       {"le", "<="},
+                                                                                       {"gt", ">"},
+                                                                                       {"ge", ">="},
+                                                                                       {"lo", "<"},
+                                                                                       {"ls", "<="},
+                                                                                       {"hi", ">"},
+                                                                                       {"hs", ">="}}};
+    if (instruction.suffixes.size() != 3 || instruction.operands.size() != 3) return {};
+    const std::string_view type = PtxType(instruction.suffixes[2]);
+    std::string values[3];
+    for (size_t i = 0; i < 3; ++i) {
+      values[i] = PtxOperand(instruction.operands[i], operands_);
+      if (values[i].empty()) return {};
+    }
+    for (const auto& [name, sign] : kSigns) {
+      if (name != instruction.suffixes[1] || type.empty()) continue;
+      const std::string cast = "static_cast<" + std::string(type) + ">(";
+      return values[0] + " = " + cast + values[1] + ") " + std::string(sign) + " " + cast + values[2] + ")";
+    }
     return {};
   }
-  const std::string value = PtxOperand(set.operands[1], operands);
-  if (value.empty()) return {};
-  std::string result = "do {";
-  for (size_t i = 2; i < instructions.size(); ++i) {
-    std::string_view text = instructions[i];
-    if (text.empty() || text[0] != '@') return {};
-    text.remove_prefix(1);
-    const bool negated = !text.empty() && text[0] == '!';
-    if (negated) text.remove_prefix(1);
-    if (text.substr(0, name.size()) != name || text.find_first_of(" \t") != name.size()) return {};
-    const std::string statement = TranslateOne(Trim(text.substr(name.size())), operands, parts);
-    if (statement.empty()) return {};
-    const bool zero = negated != (set.suffixes[1] == "eq");
-    result += " if ((" + value + (zero ? ") == 0) " : ") != 0) ") + statement + ";";
-  }
-  return result + " } while (0)";
-}
+
+  std::vector<std::string> operands_;
+  std::unordered_map<std::string, size_t> registers_;
+};
 
 }  // namespace
 
@@ -208,7 +299,7 @@ std::string TranslatePtx(std::string_view text, const std::vector<std::string>& 
   if (instructions.empty()) return {};
   std::set<std::string> needed;
   const std::string result = instructions.size() == 1 ? TranslateOne(instructions[0], operands, &needed)
-                                                      : TranslatePredicated(instructions, operands, &needed);
+                                                      : Block(operands).Translate(instructions, &needed);
   if (!result.empty()) parts->insert(needed.begin(), needed.end());
   return result;
 }

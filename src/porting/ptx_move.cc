@@ -13,30 +13,6 @@
 namespace portolan {
 namespace {
 
-// The C++ type of a PTX type; "" for others.
-std::string_view CppType(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kTypes = {{
-      {"b8", "unsigned char"},
-      {"u8", "unsigned char"},
-      {"s8", "signed char"},
-      {"b16", "unsigned short"},
-      {"u16", "unsigned short"},
-      {"s16", "short"},
-      {"b32", "unsigned"},
-      {"u32", "unsigned"},
-      {"s32", "int"},
-      {"f32", "float"},
-      {"b64", "unsigned long long"},
-      {"u64", "unsigned long long"},
-      {"s64", "long long"},
-      {"f64", "double"},
-  }};
-  for (const auto& [ptx, cpp] : kTypes) {
-    if (ptx == type) return cpp;
-  }
-  return {};
-}
-
 // What the suffixes between the opcode and the type say of an access.
 struct Access {
   bool understood = true;
@@ -127,7 +103,7 @@ std::string Fenced(const Access& access, const std::string& statement) {
 std::string LoadOrStore(const PtxInstruction& instruction, const std::vector<std::string>& operands) {
   const bool load = instruction.suffixes[0] != "st";
   const Access access = ReadAccess(instruction);
-  const std::string_view type = CppType(instruction.suffixes.back());
+  const std::string_view type = PtxType(instruction.suffixes.back());
   if (!access.understood || type.empty() || instruction.operands.size() != 2) return {};
   const std::string address = Address(instruction.operands[load ? 1 : 0], access.shared, type, operands);
   const std::string values = Registers(instruction.operands[load ? 0 : 1], access.elements, !load, operands);
@@ -153,7 +129,7 @@ std::string AsyncCopy(const PtxInstruction& instruction, const std::vector<std::
 }
 
 std::string Move(const PtxInstruction& instruction, const std::vector<std::string>& operands) {
-  const std::string_view type = CppType(instruction.suffixes.back());
+  const std::string_view type = PtxType(instruction.suffixes.back());
   if (type.empty() || instruction.suffixes.size() != 2 || instruction.operands.size() != 2) return {};
   const bool unpacks = instruction.operands[0].substr(0, 1) == "{";
   const bool packs = instruction.operands[1].substr(0, 1) == "{";
@@ -214,7 +190,7 @@ std::string Atomic(const PtxInstruction& instruction, const std::vector<std::str
   }
   const bool reduces = instruction.suffixes[0] == "red";
   const Access access = ReadAccess(instruction, operation);
-  const std::string_view type = CppType(instruction.suffixes.back());
+  const std::string_view type = PtxType(instruction.suffixes.back());
   const bool wide = type == "long long" && operation == "add";  // CUDA and HIP have the unsigned one
   const std::string_view cpp = wide ? "unsigned long long" : type;
   const size_t count = (reduces ? 2 : 3) + (operation == "cas" ? 1 : 0);
@@ -239,6 +215,29 @@ std::string Atomic(const PtxInstruction& instruction, const std::vector<std::str
 }
 
 }  // namespace
+
+std::string_view PtxType(std::string_view type) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kTypes = {{
+      {"b8", "unsigned char"},
+      {"u8", "unsigned char"},
+      {"s8", "signed char"},
+      {"b16", "unsigned short"},
+      {"u16", "unsigned short"},
+      {"s16", "short"},
+      {"b32", "unsigned"},
+      {"u32", "unsigned"},
+      {"s32", "int"},
+      {"f32", "float"},
+      {"b64", "unsigned long long"},
+      {"u64", "unsigned long long"},
+      {"s64", "long long"},
+      {"f64", "double"},
+  }};
+  for (const auto& [ptx, cpp] : kTypes) {
+    if (ptx == type) return cpp;
+  }
+  return {};
+}
 
 std::string TranslatePtxMove(const PtxInstruction& instruction, const std::vector<std::string>& operands,
                              std::set<std::string>* parts) {

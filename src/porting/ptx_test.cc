@@ -49,16 +49,26 @@ TEST(TranslatePtx, MovesData) {
             "portolan::ptx_bits<unsigned>(v)))");
 }
 
-TEST(TranslatePtx, TakesAPredicate) {
+TEST(TranslatePtx, TakesABlockWithItsRegisters) {
   EXPECT_EQ(Translate("{\\n .reg .pred p;\\n setp.ne.b32 p, %0, 0;\\n @p prefetch.global.L2 [%1];\\n}", {"b", "a"}),
-            "do { if ((b) != 0) (void)0; } while (0)");
-  EXPECT_EQ(Translate("{ .reg .pred q; setp.eq.s32 q, %0, 0; @q mov.b32 %1, 1; @!q mov.b32 %1, %2; }", {"b", "a", "c"}),
-            "do { if ((b) == 0) portolan::ptx_assign(a, static_cast<unsigned>(1)); "
-            "if ((b) != 0) portolan::ptx_assign(a, c); } while (0)");
-  for (const char* text : {"{ .reg .pred p; setp.lt.s32 p, %0, 0; @p mov.b32 %1, 1; }",
-                           "{ .reg .pred p; setp.ne.b32 p, %0, 0; mov.b32 %1, 1; }",
-                           "{ .reg .pred p; setp.ne.b32 p, %0, 0; @q mov.b32 %1, 1; }",
-                           "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p mma.sync %1; }"}) {
+            "do { bool portolan_p; portolan_p = static_cast<unsigned>(b) != static_cast<unsigned>(0); "
+            "if (portolan_p) (void)0; } while (0)");
+  EXPECT_EQ(Translate("{ .reg .pred q; setp.lt.s32 q, %1, %2; @!q mov.b32 %0, %1; }", {"a", "b", "c"}),
+            "do { bool portolan_q; portolan_q = static_cast<int>(b) < static_cast<int>(c); "
+            "if (!portolan_q) portolan::ptx_assign(a, b); } while (0)");
+  EXPECT_EQ(Translate("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }", {"at", "p"}),
+            "do { unsigned long long portolan_t; portolan_t = portolan::cvta_generic_to_shared((const void *)(p)); "
+            "at = static_cast<unsigned>(portolan_t); } while (0)");
+  EXPECT_EQ(Translate("add.u32 %0, %1, %2; add.u32 %0, %0, 1;", {"a", "b", "c"}),
+            "do { a = (b) + (c); a = (a) + (1); } while (0)");
+  EXPECT_EQ(Translate("{ .reg .pred p; setp.eq.u32 p, %1, 0; selp.u32 %0, 1, 0, p; }", {"a", "b"}),
+            "do { bool portolan_p; portolan_p = static_cast<unsigned>(b) == static_cast<unsigned>(0); "
+            "a = portolan_p ? (1) : (0); } while (0)");
+  for (const char* text :
+       {"{ .reg .pred p; setp.lt.f16 p, %0, 0; @p mov.b32 %1, 1; }",
+        "{ .reg .pred p; setp.ne.b32 p, %0, 0; @q mov.b32 %1, 1; }",
+        "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p mma.sync %1; }", "{ .reg .b32 r<4>; mov.b32 r0, %1; }",
+        "{ .reg .b32 r; mov.b32 s, %1; }", "@p add.u32 %0, %1, %2; trap;", ".reg ; .reg .b32"}) {
     EXPECT_EQ(Translate(text, {"a", "b", "c"}), "") << text;
   }
 }
@@ -73,9 +83,8 @@ TEST(TranslatePtx, RefusesTheRest) {
   for (const char* text :
        {"", ";", "mma.sync %0, %1;", "mov.u32 %0, %%smid;", "ld.local.u32 %0, [%1];", "ld.global.u32 %0, %1;",
         "ld.global.v2.u32 %0, [%1];", "st.global.u32 [%0], {%1, %2};", "shfl.sync.bfly.b32 %0, %1, %2, 0x0f, -1;",
-        "atom.global.add.noftz.f16 %0, [%1], %2;", "add.u32 %0, %1, %2; add.u32 %0, %0, 1;",
-        "{ .reg .u32 t; add.u32 %0, %1, %2; }", "@p add.u32 %0, %1, %2;", "add.u32 %0, %1;", "add.u32 %0, %1, %2, %1;",
-        "add.u32 %9, %1, %2;", "add.u32 3, %1, %2;", "add.u32 %0, %1, %%tid.x;"}) {
+        "atom.global.add.noftz.f16 %0, [%1], %2;", "@p add.u32 %0, %1, %2;", "add.u32 %0, %1;",
+        "add.u32 %0, %1, %2, %1;", "add.u32 %9, %1, %2;", "add.u32 3, %1, %2;", "add.u32 %0, %1, %%tid.x;"}) {
     EXPECT_EQ(Translate(text, {"a", "b", "c"}), "") << text;
   }
 }

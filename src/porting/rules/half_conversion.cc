@@ -19,6 +19,26 @@ bool IncludesBothTypes(const SourceFile& source) {
   return half && bfloat16;
 }
 
+// Whether the first name of the operand [begin, end) is declared above as auto or by a template parameter (const T*),
+// so that it may be half or bfloat16.
+bool HasOpenType(const SourceFile& source, size_t begin, size_t end, const std::set<std::string_view>& parameters) {
+  constexpr size_t kReach = 4000;  // tokens
+  while (begin < end && !source.IsIdentifier(begin)) ++begin;
+  const std::string_view name = source.Text(begin);
+  for (size_t i = begin; i > 1 && i + kReach > begin; --i) {
+    if (!source.Is(i - 1, name)) continue;
+    size_t type = i - 2;
+    while (type > 0 && (source.Is(type, "*") || source.Is(type, "&") || source.Is(type, "const") ||
+                        source.Is(type, "__restrict__") || source.Is(type, "__restrict"))) {
+      --type;
+    }
+    if (source.IsIdentifier(type) && !source.Is(type, "return")) {
+      return parameters.count(source.Text(type)) > 0 || source.Is(type, "auto");
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void ApplyHalfConversion(const RuleInput& input, RuleOutput* output) {
@@ -34,6 +54,7 @@ void ApplyHalfConversion(const RuleInput& input, RuleOutput* output) {
     const size_t close = source.Closing(i + 4);
     // A literal may be a null pointer, which a function's argument is not.
     if (close == source.size() || close < i + 6 || (close == i + 6 && !source.IsIdentifier(i + 5))) continue;
+    if (!HasOpenType(source, i + 5, close, parameters)) continue;
     output->Replace(source, i, "portolan::convert_to");
     output->compat.insert("half_conversion");
     output->Find(source, i, FindingLevel::kWarning, "half-conversion",

@@ -6,6 +6,8 @@ __global__ void convert(To* to, const From* from, int n) {
   if (i < n) to[i] = static_cast<To>(from[i]);  //! warning half-conversion //-> if (i < n) to[i] = portolan::convert_to<To>(from[i]);
   float f = static_cast<float>(from[i]);
   to[0] = static_cast<To>(0);
+  to[1] = static_cast<To>(f);
+  to[2] = static_cast<To>(i * 2);
   auto p = static_cast<const From*>(from);
 }
 template <typename To>
