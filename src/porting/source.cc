@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "porting/condition.h"
 
@@ -155,10 +156,44 @@ void SourceFile::FindConditionals() {
   }
 }
 
+std::map<std::string_view, bool> SourceFile::DeviceMacros() const {
+  std::map<std::string_view, bool> macros;
+  for (size_t i = 1; i < size(); ++i) {
+    const bool kernel = Is(i, "__global__");
+    if (!tokens_[i].in_directive || (!kernel && !Is(i, "__device__"))) continue;
+    size_t define = i;
+    while (define > 0 && tokens_[define].kind != TokenKind::kHash) --define;
+    // #define NAME ... __device__: a ( right behind the name is of a macro with arguments.
+    if (!Is(define + 1, "define") || define + 2 >= i) continue;
+    if (Is(define + 3, "(") && tokens_[define + 3].begin == tokens_[define + 2].end) continue;
+    macros.emplace(Text(define + 2), kernel);
+  }
+  return macros;
+}
+
+bool SourceFile::BeginsDeviceFunction(uint32_t i, const std::map<std::string_view, bool>& macros) const {
+  if (Is(i, "__global__") || Is(i, "__device__")) return true;
+  const std::string_view name = Text(i);
+  constexpr std::string_view kEnd = "DEVICE";  // CUTLASS_DEVICE, C10_HOST_DEVICE
+  bool device = macros.count(name) > 0;
+  if (!device && name.size() >= kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd) {
+    device =
+        std::all_of(name.begin(), name.end(), [](char c) { return c == '_' || std::isdigit(c) || std::isupper(c); });
+  }
+  if (!device) return false;
+  // Where a declaration may begin, not a value.
+  const std::string_view before = i == 0 ? std::string_view(";") : Text(i - 1);
+  return before == ";" || before == "{" || before == "}" || before == ">" || before == ":" || before == "]" ||
+         before == "static" || before == "inline" || before == "constexpr" || before == "friend" ||
+         tokens_[i - 1].kind == TokenKind::kDirectiveEnd || tokens_[i - 1].in_directive;
+}
+
 void SourceFile::FindDeviceFunctions() {
+  const std::map<std::string_view, bool> macros = DeviceMacros();
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
-    if (!IsIdentifier(i) || tokens_[i].in_directive || (!Is(i, "__global__") && !Is(i, "__device__"))) continue;
-    bool is_kernel = Is(i, "__global__");
+    if (!IsIdentifier(i) || tokens_[i].in_directive || !BeginsDeviceFunction(i, macros)) continue;
+    const auto macro = macros.find(Text(i));
+    bool is_kernel = Is(i, "__global__") || (macro != macros.end() && macro->second);
     // The name is the identifier before the first ( that is not an attribute's; a ; { or = first: a variable.
     size_t at = i + 1;
     size_t name = size();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -83,6 +84,10 @@ class SourceFile {
   void MatchBrackets();
   void FindConditionals();
   void FindDeviceFunctions();
+  // The file's own macros without arguments that hold __device__, or __global__ (true).
+  std::map<std::string_view, bool> DeviceMacros() const;
+  // Whether token `i` marks what follows as device code: by its word, by a macro of the file's or by its name.
+  bool BeginsDeviceFunction(uint32_t i, const std::map<std::string_view, bool>& macros) const;
 
   std::string path_;
   std::string text_;

@@ -47,6 +47,9 @@ constexpr const char* kCooperativeGroups =
 constexpr const char* kHipcub =
 #include "porting/headers/hipcub.hip.inc"
     ;
+constexpr const char* kRocwmma =
+#include "porting/headers/rocwmma.hip.inc"
+    ;
 constexpr const char* kThrust =
 #include "porting/headers/thrust.hip.inc"
     ;
@@ -176,6 +179,7 @@ Result<Toolchain> FindToolchain(const CompileOptions& options, const PortTarget&
       {"hipcub/hipcub.hpp", kHipcub},
       {"hiprand/hiprand_kernel.h", kHiprandKernel},
       {"rccl/rccl.h", kRccl},
+      {"rocwmma/rocwmma.hpp", kRocwmma},
       {"thrust/adjacent_difference.h", kThrust},
       {"thrust/advance.h", kThrust},
       {"thrust/binary_search.h", kThrust},
