@@ -2,6 +2,7 @@
 // spin, because lanes of a wave make no progress of their own.
 
 #include "porting/rules/rules.h"
+#include "porting/rules/wave.h"
 
 namespace portolan {
 
@@ -18,7 +19,7 @@ void ApplySpinLock(const RuleInput& input, RuleOutput* output) {
     // A loop that only tries: an empty body. A CAS loop that computes a new value makes progress in every turn.
     const bool empty = source.Is(close + 1, ";") || (source.Is(close + 1, "{") && source.Is(close + 2, "}"));
     const bool after_do = i > 0 && source.Is(i - 1, "}");
-    if (call == 0 || !empty || after_do) continue;
+    if (call == 0 || !empty || after_do || RunsInOneThread(source, i)) continue;
     output->Find(source, call, FindingLevel::kWarning, "spin-lock",
                  "lanes of one wave that spin keep the lane that holds the lock from releasing it",
                  "let one lane of the wave take the lock, or loop over the lanes");

@@ -90,6 +90,26 @@ bool NamesLane(const SourceFile& source, size_t begin, size_t end) {
   return false;
 }
 
+bool RunsInOneThread(const SourceFile& source, size_t i) {
+  const size_t function = FunctionBegin(source, i);
+  const auto is_one = [&source](size_t close) {
+    size_t open = close;
+    while (open > 0 && source.Closing(open) != close) --open;
+    if (open == 0 || !source.Is(open - 1, "if") || !NamesLane(source, open, close)) return false;
+    bool equal = false;
+    for (size_t t = open + 1; t < close; ++t) {
+      if (source.Is(t, "||")) return false;
+      equal = equal || (source.Is(t, "=") && source.Is(t + 1, "=") && !source.Is(t - 1, "!"));
+    }
+    return equal;
+  };
+  if (i > 0 && source.Is(i - 1, ")") && is_one(i - 1)) return true;
+  for (size_t open = i; open > function + 1; --open) {
+    if (source.Is(open, "{") && source.Closing(open) > i && source.Is(open - 1, ")") && is_one(open - 1)) return true;
+  }
+  return false;
+}
+
 bool DiffersByTeam(const SourceFile& source, size_t at, size_t begin, size_t end) {
   const size_t function = FunctionBegin(source, at);
   std::set<std::string_view> names;

@@ -22,6 +22,9 @@ inline bool TakesMask(std::string_view name) { return name.size() > 5 && name.su
 // Whether tokens [begin, end) name a lane-like quantity: an identifier with "lane" in it, threadIdx or tid.
 bool NamesLane(const SourceFile& source, size_t begin, size_t end);
 
+// Whether an if around token `i` lets one thread of a block or of a warp in (threadIdx.x == 0, lane == 0).
+bool RunsInOneThread(const SourceFile& source, size_t i);
+
 // Whether the value of tokens [begin, end) at token `at` is known to be another one in each 32-lane team: it, or an
 // assignment that it comes from in the function around, names the thread's or the warp's index, an atomic, a shuffle or
 // one of CUB's collectives. False when it may be the same in all: a constant, a parameter, what all threads read.

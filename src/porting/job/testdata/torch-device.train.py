@@ -27,3 +27,6 @@ tag = "cu" + torch.version.cuda  #! warning torch-device
 assert torch.version.cuda >= "12.0"  #! warning torch-device
 if torch.cuda.get_device_capability() >= (10, 0): pass
 if torch.cuda.get_device_capability(0) >= (9, 0): pass  #! warning torch-device
+if torch.cuda.get_device_capability() >= (8, 0): pass
+if torch.cuda.get_device_capability()[0] < 8: pass
+if torch.cuda.get_device_capability()[0] == 9: pass  #! warning torch-device
