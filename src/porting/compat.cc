@@ -171,6 +171,11 @@ const std::vector<Part>& Parts() {
 #include "porting/compat/kernel_pointer.hip.inc"
        ,
        {}},
+      {"texture",
+       {},
+#include "porting/compat/texture.hip.inc"
+       ,
+       {}},
       {"memory_location",
        {},
 #include "porting/compat/memory_location.hip.inc"

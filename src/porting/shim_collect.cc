@@ -12,6 +12,7 @@
 #include "porting/compat.h"
 #include "porting/port.h"
 #include "porting/rules/fp8.h"
+#include "porting/rules/textures.h"
 #include "porting/rules/transitive_includes.h"
 #include "porting/shim.h"
 
@@ -180,6 +181,12 @@ class Collector {
     if (const auto wrapper = Wrappers().find(name); wrapper != Wrappers().end()) {
       Alias(i, name, std::string(wrapper->second.text));
       Part(i, wrapper->second.part);
+      return;
+    }
+    if (std::string texture = SoftwareTexture(name, input_.target); !texture.empty()) {
+      if (source_.LivenessOf(i) == Liveness::kHipOnly || (!source_.Is(i + 1, "(") && !source_.Is(i + 1, "<"))) return;
+      Alias(i, name, std::move(texture));
+      Part(i, "texture");
       return;
     }
     const std::string_view part = CompatPartOf(name);
