@@ -1,3 +1,5 @@
+// What CUDA's types of 16 bits take and HIP 6's find ambiguous: v = {} of half2, and casts in templates.
+//
 // static_cast<T>(x) from bfloat16 to half or back: CUDA's types convert through float, HIP 6's are ambiguous. Types
 // need a compiler to be known, so where T is a template parameter and the file includes both types' headers, the cast
 // becomes a function that converts those two through float and does what the cast does for all others.
@@ -39,11 +41,36 @@ bool HasOpenType(const SourceFile& source, size_t begin, size_t end, const std::
   return false;
 }
 
+bool IsHalf(std::string_view type) {
+  return type == "half" || type == "__half" || type == "half2" || type == "__half2";
+}
+
+// v = {}; of a half2 becomes v = half2{};
+void AssignEmptyLists(const RuleInput& input, RuleOutput* output) {
+  const SourceFile& source = input.source;
+  for (size_t i = 1; i + 4 < source.size(); ++i) {
+    if (!source.IsIdentifier(i) || !source.Is(i + 1, "=") || !source.Is(i + 2, "{") || !source.Is(i + 3, "}")) continue;
+    const bool statement = source.Is(i - 1, ";") || source.Is(i - 1, "{") || source.Is(i - 1, "}");
+    const DeviceFunction* function = source.EnclosingDeviceFunction(i);
+    if (!statement || function == nullptr || input.IsDead(i)) continue;
+    std::string_view type;
+    for (size_t t = function->name_token; t < i; ++t) {
+      if (source.Is(t, source.Text(i)) && IsHalf(source.Text(t - 1))) type = source.Text(t - 1);
+    }
+    if (type.empty()) continue;
+    output->Insert(source.tokens()[i + 2].begin, std::string(type));
+    output->Find(source, i, FindingLevel::kError, "half-conversion",
+                 "HIP's type has several assignments for an empty list", "port: writes the type before the list");
+  }
+}
+
 }  // namespace
 
 void ApplyHalfConversion(const RuleInput& input, RuleOutput* output) {
   const SourceFile& source = input.source;
-  if (!input.target.RocmBefore(7, 0) || !IncludesBothTypes(source)) return;
+  if (!input.target.RocmBefore(7, 0)) return;
+  AssignEmptyLists(input, output);
+  if (!IncludesBothTypes(source)) return;
   const std::set<std::string_view> parameters = TemplateParameters(source);
   for (size_t i = 0; i < source.size(); ++i) {
     // static_cast < T > ( expression )

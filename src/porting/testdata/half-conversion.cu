@@ -14,3 +14,11 @@ template <typename To>
 To host(float v) {
   return static_cast<To>(v);
 }
+__global__ void empty_lists(half2* x, float2 f) {
+  half2 sum = {};
+  while (f.x > 0) {
+    sum = {};  //! error half-conversion //-> sum = half2{};
+    f = {};
+  }
+  x[0] = {};
+}
