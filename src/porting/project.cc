@@ -9,9 +9,9 @@ namespace {
 
 bool LooksLikeVendorName(std::string_view name) {
   return name.substr(0, 2) == "cu" || name.substr(0, 2) == "CU" || name.substr(0, 2) == "__" ||
-         name.substr(0, 4) == "nccl" || name == "warpSize" || name.substr(0, 6) == "atomic" ||
-         name.substr(0, 3) == "hip" || name.substr(0, 4) == "nvtx" || name.substr(0, 3) == "nv_" ||
-         name.substr(0, 11) == "make_bfloat";
+         name.substr(0, 4) == "nccl" || name == "warpSize" || name.substr(0, 4) == "tex1" ||
+         name.substr(0, 4) == "tex2" || name.substr(0, 6) == "atomic" || name.substr(0, 3) == "hip" ||
+         name.substr(0, 4) == "nvtx" || name.substr(0, 3) == "nv_" || name.substr(0, 11) == "make_bfloat";
 }
 
 // Words before which a name is used, not declared, although two names stand side by side.

@@ -15,8 +15,11 @@ namespace portolan {
 namespace {
 
 bool IsTextureFunction(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kEnds = {"",        "fetch",      "gather",      "Lod",  "Grad",
+                                                      "Layered", "LayeredLod", "LayeredGrad", "read", "write"};
   for (const std::string_view prefix : {"tex1D", "tex2D", "tex3D", "texCubemap", "surf1D", "surf2D", "surf3D"}) {
-    if (name.substr(0, prefix.size()) == prefix) return true;
+    if (name.substr(0, prefix.size()) != prefix) continue;
+    return std::find(kEnds.begin(), kEnds.end(), name.substr(prefix.size())) != kEnds.end();
   }
   return false;
 }

@@ -12,3 +12,4 @@ void host(cudaTextureObject_t t, cudaResourceDesc* r, cudaTextureDesc* d) {  //-
   cudaDestroyTextureObject(t);  //-> portolan::destroy_texture_object(t);
   cudaMallocArray(&a, &c, 4, 4);  //! error texture //-> hipMallocArray(&a, &c, 4, 4);
 }
+__device__ int no_texture(int a) { return tex2D_at(a, 1) + tex3Dsomething(2); }
