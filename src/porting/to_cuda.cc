@@ -65,13 +65,24 @@ bool StartsWith(std::string_view text, std::string_view start) { return text.sub
 
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Types that only the driver interface has, and one of the runtime's two names of its error.
-constexpr std::array<Pair, 6> kTypes = {{{"CUmodule", "hipModule_t"},
-                                         {"CUfunction", "hipFunction_t"},
-                                         {"CUcontext", "hipCtx_t"},
-                                         {"CUdevice", "hipDevice_t"},
-                                         {"CUdeviceptr", "hipDeviceptr_t"},
-                                         {"cudaError_t", "hipError_t"}}};
+// Types that only the driver interface has, and of names that become one of HIP's the one that is not the older.
+constexpr std::array<Pair, 16> kOneOfSeveral = {
+    {{"CUmodule", "hipModule_t"},
+     {"CUfunction", "hipFunction_t"},
+     {"CUcontext", "hipCtx_t"},
+     {"CUdevice", "hipDevice_t"},
+     {"CUdeviceptr", "hipDeviceptr_t"},
+     {"cudaError_t", "hipError_t"},
+     {"cudaErrorInvalidValue", "hipErrorInvalidValue"},
+     {"cudaDeviceScheduleBlockingSync", "hipDeviceScheduleBlockingSync"},
+     {"cudaDevAttrAsyncEngineCount", "hipDeviceAttributeAsyncEngineCount"},
+     {"cudaGraphExecUpdateResult", "hipGraphExecUpdateResult"},
+     {"cudaExternalSemaphoreSignalNodeParams", "hipExternalSemaphoreSignalNodeParams"},
+     {"cudaExternalSemaphoreWaitNodeParams", "hipExternalSemaphoreWaitNodeParams"},
+     {"cublasStatus_t", "hipblasStatus_t"},
+     {"CUBLAS_OP_C", "HIPBLAS_OP_C"},
+     {"CUBLAS_GEMM_DEFAULT", "HIPBLAS_GEMM_DEFAULT"},
+     {"curandRngType_t", "hiprandRngType_t"}}};
 
 // Of the names that become `hip`, the one to go back to: the driver's (cuMemAlloc, CUstream, CU_LIMIT_X) and the
 // deprecated cudaThreadSynchronize are none.
@@ -238,8 +249,8 @@ class Porter {
 
 std::string HipToCudaName(std::string_view hip) {
   if (hip.size() < 4 || (!StartsWith(hip, "hip") && !StartsWith(hip, "HIP") && Inverse().count(hip) == 0)) return "";
-  for (const Pair& type : kTypes) {
-    if (type.hip == hip) return std::string(type.cuda);
+  for (const Pair& one : kOneOfSeveral) {
+    if (one.hip == hip) return std::string(one.cuda);
   }
   const auto known = Inverse().find(hip);
   if (known != Inverse().end() && IsPreferred(known->second)) return std::string(known->second);

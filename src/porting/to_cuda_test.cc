@@ -13,6 +13,11 @@ TEST(HipToCudaName, IsTheInverseOfTheNamingRule) {
   EXPECT_EQ(HipToCudaName("hipDeviceSynchronize"), "cudaDeviceSynchronize");
   EXPECT_EQ(HipToCudaName("hipDeviceProp_t"), "cudaDeviceProp");
   EXPECT_EQ(HipToCudaName("hipErrorOutOfMemory"), "cudaErrorMemoryAllocation");
+  EXPECT_EQ(HipToCudaName("hipErrorInvalidValue"), "cudaErrorInvalidValue");
+  EXPECT_EQ(HipToCudaName("hipblasStatus_t"), "cublasStatus_t");
+  EXPECT_EQ(HipToCudaName("HIPBLAS_OP_C"), "CUBLAS_OP_C");
+  EXPECT_EQ(HipToCudaName("hipDeviceScheduleBlockingSync"), "cudaDeviceScheduleBlockingSync");
+  EXPECT_EQ(HipToCudaName("hipStreamNonBlocking"), "cudaStreamNonBlocking");
   EXPECT_EQ(HipToCudaName("hipModuleLoad"), "cuModuleLoad");
   EXPECT_EQ(HipToCudaName("hipStream_t"), "cudaStream_t");
   EXPECT_EQ(HipToCudaName("hipModule_t"), "CUmodule");

@@ -52,18 +52,22 @@ __global__ void k(cudaTextureObject_t smooth, cudaTextureObject_t border, cudaTe
 int main() {
   const float rows[2][4] = {{1, 2, 4, 8}, {10, 20, 40, 80}};
   cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
-  cudaArray_t array;
-  cudaMallocArray(&array, &desc, 4, 2);
-  cudaMemcpy2DToArray(array, 0, 0, rows, 16, 16, 2, cudaMemcpyHostToDevice);
-  float *linear, *out, host[5];
+  float *plane, *linear, *out, host[5];
+  size_t pitch;
+  cudaMallocPitch((void**)&plane, &pitch, 16, 2);
+  cudaMemcpy2D(plane, pitch, rows, 16, 16, 2, cudaMemcpyHostToDevice);
   cudaMalloc(&linear, 16);
   cudaMalloc(&out, sizeof host);
   cudaMemcpy(linear, rows[1], 16, cudaMemcpyHostToDevice);
-  cudaResourceDesc of_array, of_linear;
-  memset(&of_array, 0, sizeof of_array);
+  cudaResourceDesc of_plane, of_linear;
+  memset(&of_plane, 0, sizeof of_plane);
   memset(&of_linear, 0, sizeof of_linear);
-  of_array.resType = cudaResourceTypeArray;
-  of_array.res.array.array = array;
+  of_plane.resType = cudaResourceTypePitch2D;
+  of_plane.res.pitch2D.devPtr = plane;
+  of_plane.res.pitch2D.desc = desc;
+  of_plane.res.pitch2D.width = 4;
+  of_plane.res.pitch2D.height = 2;
+  of_plane.res.pitch2D.pitchInBytes = pitch;
   of_linear.resType = cudaResourceTypeLinear;
   of_linear.res.linear.devPtr = linear;
   of_linear.res.linear.desc = desc;
@@ -72,11 +76,11 @@ int main() {
   memset(&how, 0, sizeof how);
   cudaTextureObject_t smooth, border, line;
   how.addressMode[0] = how.addressMode[1] = cudaAddressModeBorder;
-  cudaCreateTextureObject(&border, &of_array, &how, nullptr);
+  cudaCreateTextureObject(&border, &of_plane, &how, nullptr);
   how.addressMode[0] = how.addressMode[1] = cudaAddressModeClamp;
   cudaCreateTextureObject(&line, &of_linear, &how, nullptr);
   how.filterMode = cudaFilterModeLinear;
-  cudaCreateTextureObject(&smooth, &of_array, &how, nullptr);
+  cudaCreateTextureObject(&smooth, &of_plane, &how, nullptr);
   k<<<1, 64>>>(smooth, border, line, out);
   cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
   // (1 + 2) / 2; 3/4 of (2 + 20) / 2 and 1/4 of (1 + 10) / 2
@@ -89,6 +93,39 @@ int main() {
 )");
   EXPECT_EQ(report.verdict, VerifyVerdict::kAgrees) << Why(report);
   EXPECT_EQ(report.launches, 1);
+}
+
+// Arrays have no image instructions on the target: what the audit says of them, the port shows.
+TEST(VerifyLibraries, ATextureOfAnArrayIsNotThereOnTheTarget) {
+  const VerifyReport report = RunSource("main.cu", R"(
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstring>
+__global__ void k(cudaTextureObject_t texture, float* out) { out[threadIdx.x] = tex2D<float>(texture, threadIdx.x, 0); }
+int main() {
+  const float rows[4] = {1, 2, 4, 8};
+  cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
+  cudaArray_t array;
+  cudaMallocArray(&array, &desc, 4, 1);
+  cudaMemcpy2DToArray(array, 0, 0, rows, 16, 16, 1, cudaMemcpyHostToDevice);
+  float *out, host[4];
+  cudaMalloc(&out, sizeof host);
+  cudaResourceDesc of_array;
+  memset(&of_array, 0, sizeof of_array);
+  of_array.resType = cudaResourceTypeArray;
+  of_array.res.array.array = array;
+  cudaTextureDesc how;
+  memset(&how, 0, sizeof how);
+  cudaTextureObject_t texture = 0;
+  if (cudaCreateTextureObject(&texture, &of_array, &how, nullptr) != cudaSuccess) return puts("no texture"), 1;
+  k<<<1, 4>>>(texture, out);
+  cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < 4; ++i) printf("%g\n", host[i]);
+  return 0;
+}
+)");
+  EXPECT_EQ(report.verdict, VerifyVerdict::kDisagrees) << Why(report);
+  EXPECT_NE(Why(report).find("exit"), std::string::npos) << Why(report);
 }
 
 // No kernel of its own: what it prints is compared.
