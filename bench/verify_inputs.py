@@ -92,6 +92,44 @@ def egr(path, nodes, degree, rng):
             out.write(struct.pack(f"<{len(values)}i", *values))
 
 
+def stars(path, count, leaves):
+    """The same format: stars whose centres have the highest number, so that nothing but the centre links its leaves (cc)."""
+    rows = []
+    for k in range(count):
+        first = len(rows)
+        rows += [[first + leaves] for _ in range(leaves)]
+        rows.append(list(range(first, first + leaves)))
+    neighbours = [b for row in rows for b in row]
+    begins = [0]
+    for row in rows:
+        begins.append(begins[-1] + len(row))
+    with open(path, "wb") as out:
+        for values in ([len(rows), len(neighbours)], begins, neighbours, [1] * len(neighbours)):
+            out.write(struct.pack(f"<{len(values)}i", *values))
+
+
+def nets(path, count, rng):
+    """A routing problem of the ISPD contests: a grid of two layers, then each net and its pins (rsmt)."""
+    with open(path, "w") as out:
+        out.write("grid 64 64 2\nvertical capacity 0 8\nhorizontal capacity 8 0\nminimum width 1 1\n")
+        out.write(f"minimum spacing 0 0\nvia spacing 0 0\n0 0 10 10\n\nnum net {count}\n")
+        for i in range(count):
+            pins = rng.randint(2, 9)
+            out.write(f"n{i} {i} {pins} 1\n")
+            out.writelines(f"{rng.randrange(640)} {rng.randrange(640)} {1 + j % 2}\n" for j in range(pins))
+
+
+def boolean_product(path, height, width, rng):
+    """A Boolean matrix of rank 20 at most: its sizes, then where it is 1 (bmf)."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    a = [rng.getrandbits(20) & rng.getrandbits(20) & rng.getrandbits(20) for _ in range(height)]
+    b = [rng.getrandbits(20) & rng.getrandbits(20) & rng.getrandbits(20) for _ in range(width)]
+    ones = [(i, j) for i in range(height) for j in range(width) if a[i] & b[j]]
+    with open(path, "w") as out:
+        out.write(f"{height} {width} {len(ones)}\n")
+        out.writelines(f"{i} {j}\n" for i, j in ones)
+
+
 def signed_edges(path, nodes, count, rng):
     """A heading, then from,to,sign (graphB+)."""
     with open(path, "w") as out:
@@ -125,7 +163,9 @@ INPUTS = {
     "ge-spmm": lambda d, r: matrix_market(d + "/ge-spmm-cuda/data/snap/amazon0302/amazon0302.mtx", 300, 2000, r),
     "columnarSolver": lambda d, r: bigrams(d + "/columnarSolver-cuda/data", r),
     "sa": lambda d, r: genome(d + "/sa-cuda/genome.txt", 4096, r),
-    "cc": lambda d, r: egr(d + "/cc-cuda/delaunay_n24.egr", 300, 8, r),
+    "cc": lambda d, r: (egr(d + "/cc-cuda/delaunay_n24.egr", 300, 8, r), stars(d + "/cc-cuda/stars.egr", 40, 20)),
+    "rsmt": lambda d, r: nets(d + "/rsmt-cuda/nets.gr", 60, r),
+    "bmf": lambda d, r: boolean_product(d + "/bmf-cuda/data/m.in", 96, 128, r),
     "floydwarshall2": lambda d, r: egr(d + "/floydwarshall2-cuda/CollegeMsg.egr", 96, 6, r),
     "graphB+": lambda d, r: signed_edges(d + "/graphB+-cuda/graph.csv", 200, 1500, r),
     "mpc": lambda d, r: doubles(d + "/mpc-cuda/msg_sp.trace.out", 16384, r),
@@ -167,6 +207,9 @@ COMMANDS = {
     "gc": ("./main ../mis-cuda/internet.egr 1", []),
     "fpdc": ("./main 7 4 1 2", ["MAX=65536"]),
     "fresnel": ("./main 1", ["interval=1e-3"]),
+    "rsmt": ("./main nets.gr", []),
+    "bmf": ("./main data/m.in -r 1 -l 32 -i 4 --seed 123", []),
+    "scatterAdd": ("./main 32 32 8 1", []),
     "tensorT": ("./main 1", ["d5=6", "d6=5"]),
 }
 
