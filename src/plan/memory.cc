@@ -113,8 +113,9 @@ std::string MemoryEstimate::WhatWouldFit(const Cluster& cluster) const {
   if (reserve > capacity) {
     text += fmt::format("; reserve_bytes alone is {:.1f} GB", reserve.value * 1e-9);
   } else if (fixed < capacity && per_batch.value > 0) {
-    const double fraction = (capacity - fixed) / per_batch;
-    text += fmt::format("; a local batch of {:.0f} % of this one fits", std::floor(100 * fraction));
+    const double percent = 100 * ((capacity - fixed) / per_batch);
+    text += percent >= 1 ? fmt::format("; a local batch of {:.0f} % of this one fits", std::floor(percent))
+                         : fmt::format("; a local batch {:.0f} times smaller fits", std::ceil(100 / percent));
   } else if (tables + table_state > capacity - (fixed - tables - table_state)) {
     const double sharded = (tables + table_state).value * cluster.devices;
     const double room = (capacity - (fixed - tables - table_state)).value;

@@ -132,6 +132,10 @@ TEST(MemoryTest, WhatWouldFitSaysWhatToChange) {
   EXPECT_FALSE(estimate.memory.Fits());
   EXPECT_NE(estimate.memory.WhatWouldFit(cluster).find("% of this one fits"), std::string::npos)
       << estimate.memory.WhatWouldFit(cluster);
+  recipe.local_batch = 40'960'000;  // a share of it that rounds to 0 %
+  estimate = EstimateOrFail(DataModel("onetrans_large"), recipe, cluster);
+  EXPECT_NE(estimate.memory.WhatWouldFit(cluster).find("times smaller fits"), std::string::npos)
+      << estimate.memory.WhatWouldFit(cluster);
   // A reserve that no device has.
   recipe = DataRecipe("onetrans_primus");
   recipe.reserve = Bytes(1e12);
