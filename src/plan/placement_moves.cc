@@ -8,10 +8,10 @@ namespace portolan {
 namespace {
 
 constexpr int kPasses = 6;
-constexpr int kPairRounds = 150;     // a rank
-constexpr int kRefresh = 500;        // rounds between two normalisations
-constexpr size_t kPairPieces = 12;   // of two ranks that are dealt anew
-constexpr double kPairLimit = 1.01;  // of the largest loads: fuller ranks are not looked at
+constexpr int kLeastPairRounds = 50, kPairRounds = 150;  // a rank, between them twice as many as there are others
+constexpr int kRefresh = 500;                            // rounds between two normalisations
+constexpr size_t kPairPieces = 12;                       // of two ranks that are dealt anew
+constexpr double kPairLimit = 1.01;                      // of the largest loads: fuller ranks are not looked at
 
 }  // namespace
 
@@ -133,7 +133,8 @@ size_t PlacementMoves::Random(size_t below) {  // Numerical Recipes' linear cong
 
 void PlacementMoves::DealPairs() {
   if (devices_ < 2) return;
-  for (int round = 0; round < kPairRounds * devices_; ++round) {
+  const int rounds = std::clamp(2 * (devices_ - 1), kLeastPairRounds, kPairRounds) * devices_;
+  for (int round = 0; round < rounds; ++round) {
     if (round % kRefresh == 0) Normalise(Smoothness::kFine);
     const size_t part = static_cast<size_t>(round) % kMemoryLoad;
     if (scale_[part] <= 0) continue;
