@@ -5,39 +5,10 @@
 #include <cmath>
 
 #include "kernels/embedding/embedding.h"
+#include "loop/kernel_names.h"
 
 namespace portolan {
 namespace {
-
-const char* FormatName(kernels::RowFormat format) {
-  switch (format) {
-    case kernels::RowFormat::kFp32:
-      return "fp32";
-    case kernels::RowFormat::kFp16:
-      return "fp16";
-    case kernels::RowFormat::kBf16:
-      return "bf16";
-    case kernels::RowFormat::kInt8:
-      return "int8";
-  }
-  return "";
-}
-
-const char* OptimizerName(kernels::RowOptimizer optimizer) {
-  switch (optimizer) {
-    case kernels::RowOptimizer::kSgd:
-      return "sgd";
-    case kernels::RowOptimizer::kAdagrad:
-      return "adagrad";
-    case kernels::RowOptimizer::kRowwiseAdagrad:
-      return "rowwise_adagrad";
-    case kernels::RowOptimizer::kAdam:
-      return "adam";
-    case kernels::RowOptimizer::kRowwiseAdam:
-      return "rowwise_adam";
-  }
-  return "";
-}
 
 // Passes of the radix sort over keys of so many rows (cpu_runs.h: digits of 11 bits).
 double SortPasses(double rows) {

@@ -6,48 +6,14 @@
 #include <cmath>
 #include <functional>
 
+#include "loop/kernel_names.h"
+
 namespace portolan {
 namespace {
 
-const char* FormatName(kernels::RowFormat format) {
-  switch (format) {
-    case kernels::RowFormat::kFp32:
-      return "fp32";
-    case kernels::RowFormat::kFp16:  // as many bytes
-    case kernels::RowFormat::kBf16:
-      return "bf16";
-    case kernels::RowFormat::kInt8:
-      return "int8";
-  }
-  return "";
-}
-const char* OptimizerName(kernels::RowOptimizer optimizer) {
-  switch (optimizer) {
-    case kernels::RowOptimizer::kSgd:
-      return "sgd";
-    case kernels::RowOptimizer::kAdagrad:
-      return "adagrad";
-    case kernels::RowOptimizer::kRowwiseAdagrad:
-      return "rowwise_adagrad";
-    case kernels::RowOptimizer::kAdam:
-      return "adam";
-    case kernels::RowOptimizer::kRowwiseAdam:
-      return "rowwise_adam";
-  }
-  return "";
-}
-const char* DenseName(kernels::DenseUpdateKind kind) {
-  switch (kind) {
-    case kernels::DenseUpdateKind::kSgd:
-      return "sgd";
-    case kernels::DenseUpdateKind::kMomentum:
-      return "momentum";
-    case kernels::DenseUpdateKind::kAdagrad:
-      return "adagrad";
-    case kernels::DenseUpdateKind::kAdam:
-      return "adam";
-  }
-  return "";
+// 16-bit rows are as many bytes in both formats and timed in one.
+const char* TimedFormat(kernels::RowFormat format) {
+  return FormatName(format == kernels::RowFormat::kFp16 ? kernels::RowFormat::kBf16 : format);
 }
 
 // Adds up what cuda_network.cc and cuda_layers.cc queue.
@@ -213,7 +179,7 @@ class Pricer {
     if (plan_.features.empty()) return;
     double all = 0;
     for (const CudaTableLookups& table : lookups_) all += table.lookups;
-    const std::string grid = fmt::format("embedding_forward.{}{}", FormatName(plan_.options.row), type_);
+    const std::string grid = fmt::format("embedding_forward.{}{}", TimedFormat(plan_.options.row), type_);
     double seconds = 0;
     // One kernel for all tables: each at its own rate, all at the size of the whole.
     for (size_t t = 0; t < lookups_.size(); ++t) {
@@ -241,7 +207,7 @@ class Pricer {
     double all = 0;
     for (const CudaTableLookups& table : lookups_) all += table.lookups;
     const std::string grid = fmt::format("embedding_backward.{}.{}{}", OptimizerName(plan_.options.row_optimizer),
-                                         FormatName(plan_.options.row), type_);
+                                         TimedFormat(plan_.options.row), type_);
     double seconds = 0;
     for (size_t t = 0; t < lookups_.size(); ++t) {
       if (lookups_[t].lookups <= 0) continue;

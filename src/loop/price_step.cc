@@ -3,24 +3,11 @@
 #include <algorithm>
 
 #include "loop/embedding_price.h"
+#include "loop/kernel_names.h"
 #include "loop/step_timeline.h"
 
 namespace portolan {
 namespace {
-
-const char* DenseName(kernels::DenseUpdateKind kind) {
-  switch (kind) {
-    case kernels::DenseUpdateKind::kSgd:
-      return "sgd";
-    case kernels::DenseUpdateKind::kMomentum:
-      return "momentum";
-    case kernels::DenseUpdateKind::kAdagrad:
-      return "adagrad";
-    case kernels::DenseUpdateKind::kAdam:
-      return "adam";
-  }
-  return "";
-}
 
 // The layer's tensors as the network will lay them out, without memory: any pointer that is not null says "computed".
 LayerIo ShapeOf(const NetworkPlan& plan, const NetworkLayer& layer, int64_t rows) {
