@@ -7,6 +7,7 @@
 
 #include "base/yaml.h"
 #include "loop/optimize_cuda.h"
+#include "loop/read_grid.h"
 
 namespace portolan {
 namespace {
@@ -100,35 +101,10 @@ Result<CudaCalibration> ReadCudaCalibration(const std::string& folder) {
   c.l2_bytes = map.Number("l2_bytes", kTimeOrRate);
   c.copy_bytes_per_s = map.Number("copy_bytes_per_s", kTimeOrRate);
   c.step_s = map.Number("step_s", kTimeOrRate);
-  const auto read = [](const std::vector<YamlValue>& elements, std::vector<double>* numbers) -> Status {
-    for (const YamlValue& element : elements) {
-      PORTOLAN_ASSIGN_OR_RETURN(const double number, element.Number(kTimeOrRate));
-      numbers->push_back(number);
-    }
-    return {};
-  };
   map.Visit("grids", [&](const YamlValue& grids) -> Status {
     PORTOLAN_ASSIGN_OR_RETURN(YamlMap names, grids.Map());
     for (const auto& [name, entry] : names.Entries()) {
-      PORTOLAN_ASSIGN_OR_RETURN(YamlMap fields, entry.Map());
-      MeasuredGrid grid;
-      size_t points = 1;
-      for (const YamlValue& axis : fields.Elements("axes")) {
-        PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, axis.Elements());
-        PORTOLAN_RETURN_IF_ERROR(read(elements, &grid.axes.emplace_back()));
-        points *= grid.axes.back().size();
-        if (std::adjacent_find(grid.axes.back().begin(), grid.axes.back().end(), std::greater_equal<>()) !=
-            grid.axes.back().end()) {
-          return axis.MakeError(ErrorCode::kInvalidValue, "must ascend");
-        }
-      }
-      PORTOLAN_RETURN_IF_ERROR(read(fields.Elements("seconds"), &grid.seconds));
-      PORTOLAN_RETURN_IF_ERROR(fields.Finish());
-      if (grid.seconds.size() != points || points == 0) {
-        return entry.MakeError(ErrorCode::kInvalidValue,
-                               fmt::format("must have {} seconds, one a point of its axes", points));
-      }
-      c.grids[name] = std::move(grid);
+      PORTOLAN_ASSIGN_OR_RETURN(c.grids[name], ReadMeasuredGrid(entry, kTimeOrRate));
     }
     return {};
   });

@@ -16,6 +16,7 @@
 #include "base/yaml.h"
 #include "hw/host.h"
 #include "loop/calibration.h"
+#include "loop/read_grid.h"
 
 namespace portolan {
 namespace {
@@ -262,36 +263,11 @@ Result<Calibration> ReadCalibration(const std::string& folder) {
     PORTOLAN_ASSIGN_OR_RETURN(std::string text, warning.String());
     c.warnings.push_back(std::move(text));
   }
-  const auto read = [](const std::vector<YamlValue>& elements, std::vector<double>* numbers) -> Status {
-    for (const YamlValue& element : elements) {
-      PORTOLAN_ASSIGN_OR_RETURN(const double number, element.Number(kPositive));
-      numbers->push_back(number);
-    }
-    return {};
-  };
   map.Visit("grids", [&](const YamlValue& grids) -> Status {
     PORTOLAN_ASSIGN_OR_RETURN(YamlMap names, grids.Map());
     for (const auto& [name, entry] : names.Entries()) {
-      PORTOLAN_ASSIGN_OR_RETURN(YamlMap fields, entry.Map());
-      MeasuredGrid grid;
-      size_t points = 1;
-      for (const YamlValue& axis : fields.Elements("axes")) {
-        PORTOLAN_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, axis.Elements());
-        PORTOLAN_RETURN_IF_ERROR(read(elements, &grid.axes.emplace_back()));
-        points *= grid.axes.back().size();
-      }
-      PORTOLAN_RETURN_IF_ERROR(read(fields.Elements("seconds"), &grid.seconds));
-      PORTOLAN_RETURN_IF_ERROR(fields.Finish());
-      if (grid.seconds.size() != points || points == 0) {
-        return entry.MakeError(ErrorCode::kInvalidValue,
-                               fmt::format("must have {} seconds, one a point of its axes", points));
-      }
-      for (const std::vector<double>& axis : grid.axes) {
-        if (std::adjacent_find(axis.begin(), axis.end(), std::greater_equal<>()) != axis.end()) {
-          return entry.MakeError(ErrorCode::kInvalidValue, "axes: the extents of an axis must ascend");
-        }
-      }
-      if (name == "cache_age" && points < 3) {
+      PORTOLAN_ASSIGN_OR_RETURN(MeasuredGrid grid, ReadMeasuredGrid(entry, kPositive));
+      if (name == "cache_age" && grid.seconds.size() < 3) {
         return entry.MakeError(ErrorCode::kInvalidValue, "must have two ages at least, and lost data last");
       }
       const auto known = CalibratedGrids().find(name);
